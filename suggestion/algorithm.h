@@ -123,8 +123,9 @@ struct AlgorithmInfo {
   // Creating one that does not, for such a problem, is kInvalidArgument with those that do.
   bool several_objectives = false;
   bool constraints = false;
-  // The same of conditions and forbidden combinations in its space.
+  // The same of conditions, forbidden combinations and sums in its space, and of priors.
   bool space_rules = false;
+  bool space_priors = false;
 };
 
 // Unknown names (with the list of known ones and the nearest) and values out of range are

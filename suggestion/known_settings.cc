@@ -154,8 +154,14 @@ Status CheckAbilities(const AlgorithmInfo& info, const Problem& problem) {
   }
   if (problem.space.has_rules() && !info.space_rules) {
     return absl::InvalidArgumentError("algorithm " + info.name +
-                                      " knows no conditions or forbidden combinations; use " +
+                                      " knows no conditions, forbidden combinations or sums of "
+                                      "parameters (spec.shirabe.space); use " +
                                       NamesThat(&AlgorithmInfo::space_rules));
+  }
+  if (problem.space.priors() != nullptr && !info.space_priors) {
+    return absl::InvalidArgumentError("algorithm " + info.name +
+                                      " knows no priors (spec.shirabe.space.priors); use " +
+                                      NamesThat(&AlgorithmInfo::space_priors));
   }
   return absl::OkStatus();
 }

@@ -11,6 +11,7 @@ namespace {
 
 constexpr int kDraws = 100;        // by the distributions, before anything else is tried
 constexpr int kEvenDraws = 10000;  // where the points cannot be counted
+constexpr uint64_t kCenterTries = 64;
 
 // Adds `step` to `index`, both less than `count`, modulo `count`, without overflow.
 uint64_t AddModulo(uint64_t index, uint64_t step, uint64_t count) {
@@ -24,6 +25,14 @@ uint64_t CoprimeStep(uint64_t count) {
   step = std::clamp<uint64_t>(step, 1, count);
   while (std::gcd(step, count) != 1) --step;  // ends at 1
   return count == 1 ? 0 : step;
+}
+
+// The point with every prior's center instead of its own coordinate.
+Point AtCenters(const Space& space, Point point) {
+  for (int i = 0; i < space.size(); ++i) {
+    if (space.priors()->Has(i)) point[i] = space.priors()->center(i);
+  }
+  return space.Canonical(point);
 }
 
 }  // namespace
@@ -101,6 +110,13 @@ std::optional<Suggestion> InitialDesign::Next(const Space& space, uint64_t ordin
                                               UnvisitedPoints& unvisited) const {
   if (sobol_) {
     Point point = space.FromUnit(sobol_->At(ordinal, root.seed()));
+    // With other parameters such that it is allowed.
+    for (uint64_t i = 0; ordinal == 0 && i < kCenterTries && space.priors() != nullptr; ++i) {
+      Point expected = AtCenters(space, space.FromUnit(sobol_->At(i, root.seed())));
+      if (!unvisited.Claim(expected)) continue;
+      return Suggestion{.point = std::move(expected),
+                        .explanation = "where the priors expect the best"};
+    }
     if (unvisited.Claim(point)) {
       return Suggestion{.point = std::move(point),
                         .explanation = absl::StrCat("one of the first points, spread evenly: ",

@@ -1,5 +1,5 @@
 // What the program of a trial is not handed: parameters that do not exist in it, for conditions of
-// the search space (spec.shirabe.conditions). Pure functions. Used where an attempt
+// the search space (spec.shirabe.space.conditions). Pure functions. Used where an attempt
 // is asked for, and by the check of a specification.
 #pragma once
 

@@ -14,6 +14,7 @@
 #include "base/timestamp.h"
 #include "client/records/enum_words.h"
 #include "experiment/conditions.h"
+#include "suggestion/space/rule_values.h"
 #include "suggestion/space/search_space.h"
 #include "view/best_trial.h"
 #include "view/record_rows.h"
@@ -212,6 +213,17 @@ std::string ValuesCell(const v1::FeasibleSpace& space) {
   }
 }
 
+// "; expected near 3e-4 (medium)": the prior of a parameter.
+std::string ExpectedWords(const google::protobuf::Struct& priors, const std::string& parameter) {
+  const auto found = priors.fields().find(parameter);
+  if (found == priors.fields().end()) return "";
+  std::string center, confidence = "medium";
+  for (const auto& [name, value] : found->second.struct_value().fields()) {
+    (name == "confidence" ? confidence : center) = suggestion::RuleText(value);
+  }
+  return absl::StrCat("; expected near ", center, " (", confidence, ")");
+}
+
 std::string ParametersTable(const v1::ExperimentSpec& spec) {
   if (spec.parameters_size() == 0) return "";
   const auto space = suggestion::Space::Create(spec);
@@ -219,9 +231,10 @@ std::string ParametersTable(const v1::ExperimentSpec& spec) {
   for (int i = 0; i < spec.parameters_size(); ++i) {
     const v1::ParameterSpec& parameter = spec.parameters(i);
     const std::string condition = space.ok() ? space->ConditionOf(i) : "";
+    const std::string expected = ExpectedWords(spec.shirabe().space().priors(), parameter.name());
     table.Add({parameter.name(), client::ParameterTypeWord(parameter.parameter_type()),
                absl::StrCat(ValuesCell(parameter.feasible_space()),
-                            condition.empty() ? "" : "; only where ", condition)});
+                            condition.empty() ? "" : "; only where ", condition, expected)});
   }
   return table.Render();
 }

@@ -97,25 +97,30 @@ class LimitCheck {
   }
   void Ours(const v1::ShirabeSpec& shirabe) {
     Count("spec.shirabe.start", shirabe.start_size(), kMaxStartPoints);
-    Rules(shirabe);
+    Rules(shirabe.space());
     Results(shirabe);
     Names("spec.shirabe.warmStart.experiments", shirabe.warm_start().experiments(), kMaxNames);
     Names("spec.shirabe.capacity.pools", shirabe.capacity().pools(), kMaxNames);
     Bytes("spec.shirabe.algorithm.endpoint", shirabe.algorithm().endpoint(), kMaxNameBytes);
   }
   // What a rule asks about is looked up for every point that is drawn.
-  void Rules(const v1::ShirabeSpec& shirabe) {
-    const std::string conditions = "spec.shirabe.conditions";
-    Count(conditions, shirabe.conditions_size(), kMaxParameters);
-    for (int i = 0; i < shirabe.conditions_size() && good_; ++i) {
+  void Rules(const v1::SpaceRules& space) {
+    const std::string conditions = "spec.shirabe.space.conditions";
+    Count(conditions, space.conditions_size(), kMaxParameters);
+    for (int i = 0; i < space.conditions_size() && good_; ++i) {
       const std::string path = ItemPath(conditions, i);
-      Bytes(path + ".parameter", shirabe.conditions(i).parameter(), kMaxNameBytes);
-      Count(path + ".when", shirabe.conditions(i).when().fields_size(), kMaxRuleParameters);
+      Bytes(path + ".parameter", space.conditions(i).parameter(), kMaxNameBytes);
+      Count(path + ".when", space.conditions(i).when().fields_size(), kMaxRuleParameters);
     }
-    const std::string forbidden = "spec.shirabe.forbidden";
-    Count(forbidden, shirabe.forbidden_size(), kMaxForbidden);
-    for (int i = 0; i < shirabe.forbidden_size() && good_; ++i) {
-      Count(ItemPath(forbidden, i), shirabe.forbidden(i).fields_size(), kMaxRuleParameters);
+    const std::string forbidden = "spec.shirabe.space.forbidden";
+    Count(forbidden, space.forbidden_size(), kMaxForbidden);
+    for (int i = 0; i < space.forbidden_size() && good_; ++i) {
+      Count(ItemPath(forbidden, i), space.forbidden(i).fields_size(), kMaxRuleParameters);
+    }
+    const std::string linear = "spec.shirabe.space.linear";
+    Count(linear, space.linear_size(), kMaxForbidden);
+    for (int i = 0; i < space.linear_size() && good_; ++i) {
+      Count(ItemPath(linear, i) + ".sum", space.linear(i).sum().fields_size(), kMaxRuleParameters);
     }
   }
   void Results(const v1::ShirabeSpec& shirabe) {

@@ -73,7 +73,7 @@ std::vector<std::string> Names(const v1::ExperimentSpec& spec) {
 
 std::set<std::string> ConditionalParameters(const v1::ExperimentSpec& spec) {
   std::set<std::string> names;
-  for (const v1::ParameterCondition& condition : spec.shirabe().conditions()) {
+  for (const v1::ParameterCondition& condition : spec.shirabe().space().conditions()) {
     names.insert(condition.parameter());
   }
   return names;

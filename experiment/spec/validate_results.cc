@@ -65,10 +65,11 @@ void CheckWhoCannot(const v1::ExperimentSpec& spec, Findings& findings) {
                    "a remote algorithm is told of one objective and of no constraints: use one of "
                    "`shirabe algorithms`");
   }
-  if (suggestion::SpaceRules::AreIn(shirabe) && shirabe.has_algorithm()) {
+  const bool ruled = suggestion::SpaceRules::AreIn(shirabe.space()) || shirabe.space().has_priors();
+  if (ruled && shirabe.has_algorithm()) {
     findings.Error("spec.shirabe.algorithm",
-                   "a remote algorithm is told of no conditions or forbidden combinations, for "
-                   "which Katib's interface has no words: use one of `shirabe algorithms`");
+                   "a remote algorithm is told nothing of spec.shirabe.space, for which Katib's "
+                   "interface has no words: use one of `shirabe algorithms`");
   }
   if (several && shirabe.stop_when().has_min_improvement()) {
     findings.Error("spec.shirabe.stopWhen.minImprovement",

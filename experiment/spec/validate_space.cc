@@ -198,7 +198,7 @@ std::optional<suggestion::Space> CheckParameters(const v1::ExperimentSpec& spec,
     findings.Error("spec.parameters", Message(space.status()));
     return std::nullopt;
   }
-  auto ruled = space->WithRules(spec.shirabe());
+  auto ruled = space->WithRules(spec.shirabe().space());
   if (ruled.ok()) return *std::move(ruled);
   const std::pair<std::string, std::string> parts =
       absl::StrSplit(Message(ruled.status()), absl::MaxSplits(": ", 1));

@@ -292,10 +292,11 @@ void CheckConditional(const v1::ExperimentSpec& spec, Findings& findings) {
   Struct object = spec.trial_template().trial_spec();
   for (const auto& [path, name] : trial::RemoveReferences(object, names)) {
     if (findings.full()) return;
-    findings.Error(path, absl::StrCat("${trialParameters.", name,
-                                      "} does not exist in every trial (spec.shirabe.conditions), "
-                                      "and cannot be left out here: ",
-                                      trial::kRemovableForms));
+    findings.Error(path,
+                   absl::StrCat("${trialParameters.", name,
+                                "} does not exist in every trial (spec.shirabe.space.conditions), "
+                                "and cannot be left out here: ",
+                                trial::kRemovableForms));
   }
 }
 

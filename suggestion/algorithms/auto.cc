@@ -41,12 +41,13 @@ Choice Choose(const Problem& problem, int64_t trials) {
     return {"motpe", absl::StrCat("after ", kModelled, " trials, ",
                                   problem.objectives > 1 ? "several objectives" : "constraints")};
   }
-  if (categorical == 0 && space.size() > 1 && !space.has_rules()) {
+  if (categorical == 0 && space.size() > 1 && !space.has_rules() && space.priors() == nullptr) {
     return {"cmaes", absl::StrCat("after ", kModelled, " trials, numbers only: evolution goes on")};
   }
-  return {"multivariate-tpe",
-          absl::StrCat("after ", kModelled, " trials, with ",
-                       space.has_rules() ? "conditions or forbidden combinations" : "categories")};
+  return {"multivariate-tpe", absl::StrCat("after ", kModelled, " trials, with ",
+                                           space.has_rules()           ? "rules between parameters"
+                                           : space.priors() != nullptr ? "priors"
+                                                                       : "categories")};
 }
 
 class Auto : public Algorithm {
@@ -123,7 +124,8 @@ SHIRABE_REGISTER(AlgorithmInfo, {.name = "auto",
                                  .bounds_regret = &Auto::BoundsRegret,
                                  .several_objectives = true,
                                  .constraints = true,
-                                 .space_rules = true});
+                                 .space_rules = true,
+                                 .space_priors = true});
 
 }  // namespace
 }  // namespace shirabe::suggestion

@@ -243,7 +243,8 @@ SHIRABE_REGISTER(AlgorithmInfo, {.name = "bayesianoptimization",
                                  .bounds_regret = &Bayesian::BoundsRegret,
                                  .several_objectives = true,
                                  .constraints = true,
-                                 .space_rules = true});
+                                 .space_rules = true,
+                                 .space_priors = true});
 
 }  // namespace
 }  // namespace shirabe::suggestion

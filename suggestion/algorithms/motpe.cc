@@ -21,7 +21,8 @@ SHIRABE_REGISTER(AlgorithmInfo, {.name = "motpe",
                                  .create = &CreateMotpe,
                                  .several_objectives = true,
                                  .constraints = true,
-                                 .space_rules = true});
+                                 .space_rules = true,
+                                 .space_priors = true});
 
 }  // namespace
 }  // namespace shirabe::suggestion

@@ -113,7 +113,8 @@ SHIRABE_REGISTER(AlgorithmInfo,
                   .create = &Nsga2::Create,
                   .several_objectives = true,
                   .constraints = true,
-                  .space_rules = true});
+                  .space_rules = true,
+                  .space_priors = true});
 
 }  // namespace
 }  // namespace shirabe::suggestion

@@ -35,7 +35,8 @@ SHIRABE_REGISTER(AlgorithmInfo, {.name = "random",
                                  .create = &Random::Create,
                                  .several_objectives = true,
                                  .constraints = true,
-                                 .space_rules = true});
+                                 .space_rules = true,
+                                 .space_priors = true});
 
 }  // namespace
 }  // namespace shirabe::suggestion

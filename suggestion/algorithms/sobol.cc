@@ -67,7 +67,8 @@ SHIRABE_REGISTER(AlgorithmInfo, {.name = "sobol",
                                  .create = &Sobol::Create,
                                  .several_objectives = true,
                                  .constraints = true,
-                                 .space_rules = true});
+                                 .space_rules = true,
+                                 .space_priors = true});
 
 }  // namespace
 }  // namespace shirabe::suggestion

@@ -19,7 +19,8 @@ SHIRABE_REGISTER(AlgorithmInfo, {.name = "tpe",
                                  .create = &Create,
                                  .several_objectives = true,
                                  .constraints = true,
-                                 .space_rules = true});
+                                 .space_rules = true,
+                                 .space_priors = true});
 
 }  // namespace
 }  // namespace shirabe::suggestion

@@ -143,8 +143,6 @@ constexpr double kFactor = 0.2;
 constexpr double kShift = 0.1;  // of the range
 constexpr double kOtherCategory = 0.25;
 
-double ValueAt(const Axis& axis, double x) { return NumberOf(axis.Decode(x)).value_or(0); }
-
 // Up or down from `value`, and back where that leaves the range.
 double Moved(const Axis& axis, double value, bool up) {
   const double min = ValueAt(axis, 0), max = ValueAt(axis, 1);

@@ -90,6 +90,7 @@ Inputs AcquisitionSearch::Pool() {
   Inputs pool = layout_.Empty(count);
   Spread(pool, 0, count / 2);
   for (Index i = count / 2; i < count; ++i) Perturb(pool, i);
+  for (Index i = 0; i < count; ++i) layout_.PullBack(region_.incumbent, pool, i);
   layout_.Round(pool);
   return pool;
 }
@@ -197,8 +198,10 @@ void AcquisitionSearch::Climb(Inputs& points) const {
     active.erase(std::remove_if(active.begin(), active.end(), finished), active.end());
   }
   for (Index i = 0; i < points.rows(); ++i) {
+    const Inputs start = points.Row(i);
     const VectorXd x = climbers[i].x().cwiseProduct(lengths_);
     points.x.row(i) = region_.box.Clamp(x).transpose();
+    layout_.PullBack(start, points, i);
   }
 }
 
@@ -298,12 +301,29 @@ void InputLayout::Round(Inputs& inputs) const {
     if (axis.continuous()) continue;
     for (double& value : inputs.x.col(j)) value = axis.Canonical(value);
   }
+  Neutralize(inputs);
+}
+
+void InputLayout::Neutralize(Inputs& inputs) const {
   if (!space_.has_rules()) return;
   for (Eigen::Index i = 0; i < inputs.rows(); ++i) {
     Point point = ToPoint(inputs, i);
     space_.Neutralize(point);
     Set(inputs, i, point);
   }
+}
+
+void InputLayout::PullBack(const Inputs& from, Inputs& inputs, Eigen::Index row) const {
+  if (!space_.has_rules() || space_.Allows(ToPoint(inputs, row))) return;
+  const Eigen::RowVectorXd begin = from.x.row(0), step = inputs.x.row(row) - begin;
+  constexpr int kHalvings = 20;
+  double allowed = 0, size = 1;
+  for (int i = 0; i < kHalvings; ++i) {
+    size /= 2;
+    inputs.x.row(row) = begin + (allowed + size) * step;
+    if (space_.Allows(ToPoint(inputs, row))) allowed += size;
+  }
+  inputs.x.row(row) = begin + allowed * step;
 }
 
 void InputLayout::Exclude(const Inputs& inputs, Eigen::VectorXd& values) const {

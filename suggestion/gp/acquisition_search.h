@@ -43,10 +43,14 @@ class InputLayout {
   Inputs From(const std::vector<Point>& points) const;
   // Not canonical in its continuous coordinates.
   Point ToPoint(const Inputs& inputs, Eigen::Index row) const;
-  // Moves the ordered coordinates to the values that would be tried, and those of parameters that
-  // do not exist there to the one that stands for none.
+  // Moves the ordered coordinates to the values that would be tried, and neutralizes.
   void Round(Inputs& inputs) const;
-  // Gives forbidden points the least of all values.
+  // Moves those of parameters that do not exist there to the one that stands for none.
+  void Neutralize(Inputs& inputs) const;
+  // Moves a row that is not allowed towards `from`, a single one, as far as to where the line
+  // between their numeric coordinates enters what is.
+  void PullBack(const Inputs& from, Inputs& inputs, Eigen::Index row) const;
+  // Gives points that are not allowed the least of all values.
   void Exclude(const Inputs& inputs, Eigen::VectorXd& values) const;
 
  private:

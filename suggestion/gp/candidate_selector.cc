@@ -9,6 +9,7 @@
 #include "base/cancellation.h"
 #include "base/statistics.h"
 #include "suggestion/gp/lbfgs.h"
+#include "suggestion/gp/prior_acquisition.h"
 #include "suggestion/sobol_sequence.h"
 
 namespace shirabe::suggestion::gp {
@@ -96,7 +97,8 @@ std::optional<Suggestion> CandidateSelector::Next(UnvisitedPoints& unvisited, Rn
   const ObjectiveAcquisition acquisition(options_.utility, surrogate_.posterior, incumbent_,
                                          ChancesOfResult());
   const Region region = MakeRegion();
-  AcquisitionSearch search(layout_, acquisition, region, rng.Fork(0));
+  const PriorAcquisition weighed(acquisition, layout_, static_cast<Index>(data_.points.size()));
+  AcquisitionSearch search(layout_, weighed, region, rng.Fork(0));
   rng = rng.Fork(1);
   std::optional<Point> point = FirstUntried(
       search.Run(options_.climb), {layout_, surrogate_.posterior.inputs()}, unvisited, rng);
@@ -132,6 +134,7 @@ std::string CandidateSelector::Explain(const Point& point) const {
       absl::StrFormat("%.0f", 100 * NormalCdf((mean - best) / deviation)), " % likely to beat it; ",
       explores ? "explores, nearest to trial " : "exploits what trial ", data_.numbers[nearest],
       explores ? "" : " found", "; ", NameOf(learned_->memo.warp));
+  if (layout_.space().priors() != nullptr) absl::StrAppend(&text, "; weighed by the priors");
   if (feasibility_) {
     absl::StrAppendFormat(&text, "; %.0f %% likely to give a result",
                           100 * Chances(ChancesOfResult()).Probability(inputs)[0]);

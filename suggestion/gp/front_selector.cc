@@ -9,6 +9,7 @@
 #include "absl/strings/str_format.h"
 #include "base/cancellation.h"
 #include "base/statistics.h"
+#include "suggestion/gp/prior_acquisition.h"
 #include "suggestion/pareto/hypervolume.h"
 #include "suggestion/sobol_sequence.h"
 
@@ -298,7 +299,8 @@ std::optional<Suggestion> FrontSelector::Next(UnvisitedPoints& unvisited, Rng rn
   const Inputs centre = layout_.From({data_.points[around]});
   const Index p = centre.x.cols();
   const Region region{{VectorXd::Zero(p), VectorXd::Ones(p)}, centre};
-  AcquisitionSearch search(layout_, acquisition, region, rng.Fork(0));
+  const PriorAcquisition weighed(acquisition, layout_, static_cast<Index>(data_.points.size()));
+  AcquisitionSearch search(layout_, weighed, region, rng.Fork(0));
   rng = rng.Fork(1);
   std::optional<Point> point =
       FirstUntried(search.Run(true), {layout_, objectives_[0].posterior.inputs()}, unvisited, rng);

@@ -24,6 +24,8 @@ StatusOr<double> NumberOf(const v1::Assignment& assignment) {
   return absl::InvalidArgumentError("there is no value; give a number");
 }
 
+double ValueAt(const Axis& axis, double x) { return NumberOf(axis.Decode(x)).value_or(0); }
+
 StatusOr<std::string> CategoryOf(const v1::Assignment& assignment) {
   switch (assignment.value_case()) {
     case v1::Assignment::kCategory: return assignment.category();

@@ -113,6 +113,8 @@ class CategoricalAxis : public Axis {
 
 // A number or an integer, as a double. kInvalidArgument if it holds a category, NaN or nothing.
 StatusOr<double> NumberOf(const v1::Assignment& assignment);
+// The value at a coordinate of an axis of numbers; 0 where it is none.
+double ValueAt(const Axis& axis, double x);
 // kInvalidArgument unless it holds a category.
 StatusOr<std::string> CategoryOf(const v1::Assignment& assignment);
 

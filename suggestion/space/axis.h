@@ -4,8 +4,10 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/status.h"
 #include "proto/shirabe/v1/records.pb.h"
@@ -38,5 +40,8 @@ class Axis {
   std::string name_;
   bool categorical_;
 };
+
+// Of a space, in the order of the specification.
+using Axes = std::vector<std::shared_ptr<const Axis>>;  // shared by copies of the space
 
 }  // namespace shirabe::suggestion

@@ -5,6 +5,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/text/did_you_mean.h"
 #include "suggestion/space/axes.h"
@@ -49,24 +50,50 @@ StatusOr<Space> Space::Create(
 
 StatusOr<Space> Space::Create(const v1::ExperimentSpec& spec) {
   ASSIGN_OR_RETURN(const Space space, Create(spec.parameters()));
-  return space.WithRules(spec.shirabe());
+  return space.WithRules(spec.shirabe().space());
 }
 
-StatusOr<Space> Space::WithRules(const v1::ShirabeSpec& spec) const {
+StatusOr<Space> Space::WithRules(const v1::SpaceRules& spec) const {
   Space space = *this;
+  if (spec.has_priors() && !spec.priors().fields().empty()) {
+    ASSIGN_OR_RETURN(SpacePriors priors, SpacePriors::Create(axes_, spec.priors()));
+    space.priors_ = std::make_shared<SpacePriors>(std::move(priors));
+  }
   if (!SpaceRules::AreIn(spec)) return space;
   ASSIGN_OR_RETURN(SpaceRules rules, SpaceRules::Create(axes_, spec));
   space.rules_ = std::make_shared<SpaceRules>(std::move(rules));
-  space.cardinality_ = {};
-  auto patterns = SpacePatterns::Count(axes_, *space.rules_);
-  if (!patterns) return space;
-  if (patterns->count() == 0) {
-    return absl::InvalidArgumentError(
-        "spec.shirabe.forbidden: nothing is left to try: remove some of them");
-  }
-  space.cardinality_ = {.finite = true, .count = patterns->count()};
-  space.patterns_ = std::make_shared<SpacePatterns>(*std::move(patterns));
+  RETURN_IF_ERROR(space.CountAllowed());
   return space;
+}
+
+// Where they cannot be counted, by draws: what algorithms draw would hardly ever be allowed.
+Status Space::CountAllowed() {
+  constexpr int kDraws = 20'000, kEnough = 20;
+  cardinality_ = {};
+  if (auto patterns = SpacePatterns::Count(axes_, *rules_)) {
+    if (patterns->count() == 0) {
+      return absl::InvalidArgumentError(
+          "spec.shirabe.space: nothing is left to try: remove some of what is forbidden or "
+          "bounded");
+    }
+    cardinality_ = {.finite = true, .count = patterns->count()};
+    patterns_ = std::make_shared<SpacePatterns>(*std::move(patterns));
+    return absl::OkStatus();
+  }
+  Rng rng(0);
+  std::vector<double> unit(axes_.size());
+  for (int draws = 0, allowed = 0; allowed < kEnough; ++draws) {
+    if (draws == kDraws) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "spec.shirabe.space: of ", kDraws, " points at random ", allowed,
+          " are allowed, fewer "
+          "than one in a thousand: narrow the ranges of the parameters to what is, or replace "
+          "parameters that depend on each other by one"));
+    }
+    for (double& u : unit) u = rng.Uniform();
+    allowed += Allows(Evenly(unit)) ? 1 : 0;
+  }
+  return absl::OkStatus();
 }
 
 Space Space::WithValues(int i, const std::vector<int64_t>& values) const {
@@ -176,8 +203,7 @@ Status Space::CheckValues(const Point& point, const std::vector<bool>& given) co
   }
   const std::string forbidden = Forbids(point);
   if (forbidden.empty()) return absl::OkStatus();
-  return absl::InvalidArgumentError("it is forbidden that " + forbidden +
-                                    " (spec.shirabe.forbidden); change one of them");
+  return absl::InvalidArgumentError(forbidden + "; change one of them");
 }
 
 Point Space::Canonical(const Point& point) const {
@@ -225,18 +251,38 @@ uint64_t Space::IndexOf(const Point& point) const {
   return index;
 }
 
-Point Space::FromUnit(const std::vector<double>& unit) const {
-  CHECK(unit.size() == axes_.size());
-  Point point;
-  point.reserve(unit.size());
+Point Space::Evenly(const std::vector<double>& unit) const {
+  Point point(axes_.size());
   for (int i = 0; i < size(); ++i) {
     const Axis& axis = *axes_[i];
-    const double x =
-        axis.categorical() ? std::floor(unit[i] * static_cast<double>(axis.levels())) : unit[i];
-    point.push_back(axis.Canonical(x));
+    point[i] = axis.Canonical(
+        axis.categorical() ? std::floor(unit[i] * static_cast<double>(axis.levels())) : unit[i]);
   }
   Neutralize(point);
   return point;
+}
+
+Point Space::FromUnit(const std::vector<double>& unit) const {
+  CHECK(unit.size() == axes_.size());
+  if (priors_ == nullptr) return Evenly(unit);
+  std::vector<double> drawn = unit;
+  for (int i = 0; i < size(); ++i) {
+    if (!priors_->Has(i)) continue;
+    const double x = priors_->Quantile(i, unit[i]);
+    const Axis& axis = *axes_[i];
+    drawn[i] = axis.categorical() ? (x + 0.5) / static_cast<double>(axis.levels()) : x;
+  }
+  return Evenly(drawn);
+}
+
+double Space::LogPrior(const Point& point) const {
+  if (priors_ == nullptr) return 0;
+  const std::vector<bool> active = Active(point);
+  double sum = 0;
+  for (int i = 0; i < size(); ++i) {
+    if (active[i] && priors_->Has(i)) sum += priors_->LogDensity(i, point[i]);
+  }
+  return sum;
 }
 
 Point Space::Sample(Rng& rng) const {

@@ -9,9 +9,10 @@
 // Where several doubles have the same continuous coordinate (there are more of them in [-1, 1] than
 // in [0, 1]), the one that is the shortest decimal stands for all: 0.01 comes back as 0.01.
 //
-// Conditions and forbidden combinations (space_rules.h): an inactive parameter has one coordinate
-// in canonical points and is left out of values. What is forbidden is a point all the same, which
-// Allows tells; what is counted, At and IndexOf leave it out.
+// Conditions, forbidden combinations and sums (space_rules.h): an inactive parameter has one
+// coordinate in canonical points and is left out of values. What is not allowed is a point all the
+// same, which Allows tells; what is counted, At and IndexOf leave it out. Priors (space_priors.h)
+// change what is drawn, and nothing else.
 //
 // normal: mean (min+max)/2, standard deviation (max-min)/6, truncated to [min, max]; logNormal is
 // the same for the logarithm.
@@ -30,6 +31,7 @@
 #include "proto/shirabe/v1/records.pb.h"
 #include "suggestion/space/axis.h"
 #include "suggestion/space/space_patterns.h"
+#include "suggestion/space/space_priors.h"
 #include "suggestion/space/space_rules.h"
 
 namespace shirabe::suggestion {
@@ -50,10 +52,11 @@ class Space {
   static StatusOr<Space> Create(
       const google::protobuf::RepeatedPtrField<v1::ParameterSpec>& parameters);
 
-  // With the conditions and forbidden combinations of spec.shirabe.
+  // With what spec.shirabe.space says.
   static StatusOr<Space> Create(const v1::ExperimentSpec& spec);
-  // The same space with those; kInvalidArgument as "FIELD: what and the fix".
-  StatusOr<Space> WithRules(const v1::ShirabeSpec& spec) const;
+  // The same space with those rules and priors; kInvalidArgument as "FIELD: what and the fix", also
+  // where nothing, or less than a thousandth, is left to try.
+  StatusOr<Space> WithRules(const v1::SpaceRules& spec) const;
 
   // The same space where parameter `i`, a numeric one, has these values and no others: not empty,
   // ascending. Of a space without rules, as the next.
@@ -66,7 +69,7 @@ class Space {
   // The axis of a parameter; null if there is none of that name.
   const Axis* Find(const std::string& name) const;
 
-  // Whether there are conditions or forbidden combinations.
+  // Whether there are conditions, forbidden combinations or sums.
   bool has_rules() const { return rules_ != nullptr; }
   // When a parameter exists, in words; "" = always.
   std::string ConditionOf(int axis) const;
@@ -75,9 +78,9 @@ class Space {
   std::vector<bool> Active(const Point& point) const;
   // Gives what does not exist there the one coordinate that stands for none.
   void Neutralize(Point& point) const;
-  // The forbidden combination that `point` has, in words; "" = none.
+  // Why `point` is not allowed, in words that name the field; "" = it is.
   std::string Forbids(const Point& point) const;
-  bool Allows(const Point& point) const { return rules_ == nullptr || Forbids(point).empty(); }
+  bool Allows(const Point& point) const { return rules_ == nullptr || rules_->Allows(point); }
 
   // kInvalidArgument if one of the parameters given does not exist at `point`, or it is forbidden.
   Status CheckValues(const Point& point, const std::vector<bool>& given) const;
@@ -97,19 +100,28 @@ class Space {
   uint64_t IndexOf(const Point& point) const;
   // The canonical point at `unit`, allowed or not, which has one number in [0, 1) a parameter:
   // numeric ones are coordinates already, the categories of one parameter share the interval
-  // equally.
+  // equally; of a parameter that has a prior, the quantile of that.
   Point FromUnit(const std::vector<double>& unit) const;
-  // Every coordinate independently, by its distribution; canonical.
+  // Every coordinate independently, by its distribution and its prior; canonical.
   Point Sample(Rng& rng) const;
+
+  // Null = there are none.
+  const SpacePriors* priors() const { return priors_.get(); }
+  // Of a canonical point: the logarithm of the density of what exists there, 0 without priors.
+  double LogPrior(const Point& point) const;
 
  private:
   void Count();
+  Status CountAllowed();
+  // FromUnit without priors.
+  Point Evenly(const std::vector<double>& unit) const;
 
   Axes axes_;
   using Indices = absl::flat_hash_map<std::string, int>;
   std::shared_ptr<const Indices> indices_;         // of the axes, by name; shared: as above
   std::shared_ptr<const SpaceRules> rules_;        // null = none; shared: as above
   std::shared_ptr<const SpacePatterns> patterns_;  // null = no rules, or not countable
+  std::shared_ptr<const SpacePriors> priors_;      // null = none; shared: as above
   Cardinality cardinality_ = {.finite = true, .count = 1};
 };
 

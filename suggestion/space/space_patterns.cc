@@ -28,11 +28,12 @@ std::optional<SpacePatterns> SpacePatterns::Count(const Axes& axes, const SpaceR
     std::vector<Levels> groups;
     std::vector<int>& group_of = patterns.group_of_.emplace_back();
     for (std::vector<bool>& answers : rules.Answers(axis)) {
-      const auto [found, added] =
-          known.try_emplace(std::move(answers), static_cast<int>(groups.size()));
-      if (added) groups.emplace_back();
-      groups[found->second].push_back(group_of.size());
-      group_of.push_back(found->second);
+      const auto next = static_cast<int>(groups.size());
+      const int group =
+          rules.IsSummed(axis) ? next : known.try_emplace(std::move(answers), next).first->second;
+      if (group == next) groups.emplace_back();
+      groups[group].push_back(group_of.size());
+      group_of.push_back(group);
     }
     patterns.groups_.push_back(std::move(groups));
   }
@@ -70,7 +71,7 @@ bool SpacePatterns::Explore(std::vector<double>& point, std::vector<int>& groups
 }
 
 bool SpacePatterns::AddPattern(const std::vector<double>& point, const std::vector<int>& groups) {
-  if (!rules_.Forbids(point).empty()) return true;
+  if (!rules_.Allows(point)) return true;
   Pattern pattern{std::vector<const Levels*>(axes_.size()), rules_.Active(point)};
   for (size_t i = 0; i < asked_.size(); ++i) {
     if (groups[i] >= 0) pattern.levels[asked_[i]] = &groups_[i][groups[i]];

@@ -1,6 +1,7 @@
 // Counts the points of a space with rules, and numbers them. Points are of one pattern where the
 // same parameters are active, and no rule can tell apart those of their values that rules ask
-// about; a pattern is a product again. Used by search_space.h.
+// about (every value of a parameter that is summed is told apart); a pattern is a product again.
+// Used by search_space.h.
 #pragma once
 
 #include <cstdint>

@@ -26,9 +26,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/cancellation.h"
-#include "base/text/number.h"
 #include "suggestion/history.h"
 #include "suggestion/tpe/parzen_estimator.h"
+#include "suggestion/tpe/tpe_settings.h"
 #include "suggestion/unvisited_points.h"
 
 namespace shirabe::suggestion {
@@ -36,14 +36,6 @@ namespace {
 
 using Eigen::ArrayXd;
 using Eigen::Index;
-
-struct Options {
-  TpeKind kind = TpeKind::kUnivariate;
-  double gamma = 0;
-  double prior_weight = 1;
-  int candidates = 0;
-  int64_t startup = 0;
-};
 
 // What a density is made of: the index of a trial, or ~k for trial k of earlier experiments.
 struct Rows {
@@ -88,7 +80,7 @@ double RankWeight(size_t rank, size_t of) {
 
 class Tpe : public Algorithm {
  public:
-  Tpe(const Options& options, int axes)
+  Tpe(const TpeOptions& options, int axes)
       : options_(options), groups_(GroupsOf(options.kind, axes)), initial_design_(axes) {}
 
   StatusOr<Proposal> Propose(const History& history, int count, const Rng& root) override {
@@ -124,7 +116,23 @@ class Tpe : public Algorithm {
   struct Model {
     const Space& space;
     size_t good = 0, others = 0;
+    double prior_weight = 0;  // of the user's priors (suggestion/space/space_priors.h)
     std::vector<Pair> pairs;
+
+    // Of the axes of one pair, weighed by the priors.
+    ArrayXd Gain(const Pair& pair, const std::vector<Point>& points) const {
+      ArrayXd gain = pair.Gain(points);
+      if (space.priors() == nullptr) return gain;
+      for (size_t i = 0; i < points.size(); ++i) {
+        const int axis = pair.axes[0];
+        const double log_prior = pair.axes.size() > 1 ? space.LogPrior(space.Canonical(points[i]))
+                                 : space.priors()->Has(axis)
+                                     ? space.priors()->LogDensity(axis, points[i][axis])
+                                     : 0;
+        gain[static_cast<Index>(i)] += prior_weight * log_prior;
+      }
+      return gain;
+    }
   };
 
   Split SplitTrials(const History& history, const Ranking& ranking) const {
@@ -176,6 +184,7 @@ class Tpe : public Algorithm {
     Model model{.space = history.space(),
                 .good = split.good.rows.size(),
                 .others = split.others.rows.size() + own.size()};
+    model.prior_weight = SpacePriors::LogWeight(static_cast<int64_t>(model.good + model.others));
     for (const std::vector<int>& axes : groups_) {
       const Evidence good = EvidenceOf(history, split.good, {}, axes);
       const Evidence others = EvidenceOf(history, split.others, own, axes);
@@ -280,7 +289,7 @@ class Tpe : public Algorithm {
     for (const Pair& pair : model.pairs) {
       std::vector<Point> drawn(options_.candidates, Point(model.space.size()));
       for (Point& point : drawn) pair.good.Sample(rng, point);
-      const ArrayXd gain = pair.Gain(drawn);
+      const ArrayXd gain = model.Gain(pair, drawn);
       std::vector<Candidate> parts;
       for (size_t i = 0; i < drawn.size(); ++i) {
         parts.push_back({std::move(drawn[i]), gain[static_cast<Index>(i)]});
@@ -304,7 +313,7 @@ class Tpe : public Algorithm {
     std::vector<Point> points;
     for (const Candidate& candidate : candidates) points.push_back(candidate.point);
     for (const Pair& pair : model.pairs) {
-      const ArrayXd gain = pair.Gain(points);
+      const ArrayXd gain = model.Gain(pair, points);
       for (size_t i = 0; i < points.size(); ++i) {
         const bool exists = !model.space.has_rules() || pair.axes.size() > 1 ||
                             model.space.Active(points[i])[pair.axes[0]];
@@ -322,78 +331,20 @@ class Tpe : public Algorithm {
   static Suggestion Explain(const Model& model, Candidate candidate) {
     return {.point = std::move(candidate.point),
             .explanation = absl::StrFormat(
-                "%.3g times as likely among the %d best trials as among the %d others",
-                std::exp(candidate.gain), model.good, model.others)};
+                "%.3g times as likely among the %d best trials as among the %d others%s",
+                std::exp(candidate.gain), model.good, model.others,
+                model.space.priors() == nullptr ? "" : ", weighed by the priors")};
   }
 
-  Options options_;
+  TpeOptions options_;
   std::vector<std::vector<int>> groups_;  // axes that share a density
   InitialDesign initial_design_;
 };
 
-// Katib's hyperopt service writes n_EI_candidates, its Optuna service n_ei_candidates.
-constexpr char kCandidates[] = "n_EI_candidates";
-constexpr char kCandidatesToo[] = "n_ei_candidates";
-constexpr char kDefaultCandidates[] = "24";
-
-double Number(const Settings& settings, const std::string& name, const std::string& otherwise) {
-  const std::string* text = FindSetting(settings, name);
-  return *ParseNumber(text == nullptr ? otherwise : *text);  // the table has seen to it
-}
-
 }  // namespace
 
-std::vector<SettingInfo> TpeSettings() {
-  using Type = SettingInfo::Type;
-  return {
-      {.name = "gamma",
-       .type = Type::kDouble,
-       .default_value = "0.15",
-       .min = 1e-6,
-       .max = 1,
-       .help = "fraction of the trials that counts as good, at most 25 of them"},
-      {.name = "prior_weight",
-       .type = Type::kDouble,
-       .default_value = "1",
-       .min = 1e-6,
-       .max = 1e6,
-       .help = "weight of the parameters' own distributions beside one trial: more explores more"},
-      {.name = kCandidates,
-       .type = Type::kInt,
-       .min = 1,
-       .max = 10000,
-       .help = absl::StrCat("points drawn from the good density, of which the best is tried; ",
-                            kDefaultCandidates, " if not given")},
-      {.name = kCandidatesToo,
-       .type = Type::kInt,
-       .min = 0,
-       .max = 10000,
-       .help = absl::StrCat("another spelling of ", kCandidates, "; 0 means ", kDefaultCandidates)},
-      {.name = "n_startup_trials",
-       .type = Type::kInt,
-       .default_value = "10",
-       .min = 0,
-       .max = 1e9,
-       .help =
-           "trials, spread evenly over the space, that must have ended before the model is used"},
-  };
-}
-
 StatusOr<std::unique_ptr<Algorithm>> CreateTpe(TpeKind kind, const Problem& problem) {
-  const Settings& settings = problem.settings;
-  const bool both = FindSetting(settings, kCandidates) && FindSetting(settings, kCandidatesToo);
-  if (both) {
-    return absl::InvalidArgumentError(absl::StrCat("settings \"", kCandidates, "\" and \"",
-                                                   kCandidatesToo, "\" are the same; remove one"));
-  }
-  double candidates = Number(settings, kCandidatesToo, kDefaultCandidates);
-  if (candidates == 0) candidates = *ParseNumber(kDefaultCandidates);
-  const Options options{
-      .kind = kind,
-      .gamma = Number(settings, "gamma", ""),
-      .prior_weight = Number(settings, "prior_weight", ""),
-      .candidates = static_cast<int>(Number(settings, kCandidates, FormatNumber(candidates))),
-      .startup = static_cast<int64_t>(Number(settings, "n_startup_trials", ""))};
+  ASSIGN_OR_RETURN(const TpeOptions options, ReadTpeSettings(kind, problem.settings));
   return std::make_unique<Tpe>(options, problem.space.size());
 }
 

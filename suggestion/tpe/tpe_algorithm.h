@@ -4,18 +4,12 @@
 #pragma once
 
 #include <memory>
-#include <vector>
 
 #include "suggestion/algorithm.h"
+#include "suggestion/tpe/tpe_settings.h"
 
 namespace shirabe::suggestion {
 
-enum class TpeKind {
-  kUnivariate,    // every parameter on its own: Bergstra et al. 2011
-  kMultivariate,  // all together: Falkner et al. 2018
-};
-
-std::vector<SettingInfo> TpeSettings();
 // kInvalidArgument if both spellings of a setting are given.
 StatusOr<std::unique_ptr<Algorithm>> CreateTpe(TpeKind kind, const Problem& problem);
 

@@ -180,10 +180,12 @@ class SpecTextsTest : public AttackTest {
 // attacks: CRD spec.nasConfig.operations.parameters.name
 // attacks: CRD spec.nasConfig.operations.parameters.feasibleSpace.list
 // attacks: CRD spec.shirabe.additionalObjectives.metricName
-// attacks: CRD spec.shirabe.conditions.parameter
-// attacks: CRD spec.shirabe.conditions.when
+// attacks: CRD spec.shirabe.space.conditions.parameter
+// attacks: CRD spec.shirabe.space.conditions.when
 // attacks: CRD spec.shirabe.constraints.metricName
-// attacks: CRD spec.shirabe.forbidden
+// attacks: CRD spec.shirabe.space.forbidden
+// attacks: CRD spec.shirabe.space.linear.sum
+// attacks: CRD spec.shirabe.space.priors
 // attacks: CRD spec.shirabe.start
 // attacks: CRD spec.shirabe.algorithm.endpoint
 // attacks: CRD spec.shirabe.warmStart.experiments

@@ -52,6 +52,16 @@ std::vector<NamedSpace> Spaces() {
        Make({Categorical("opt", {"sgd", "adam"}), Int("n", {1, 9, 2}), Discrete("bs", {1, 10})},
             R"({"conditions": [{"parameter": "n", "when": {"opt": "sgd"}}],
                                      "forbidden": [{"n": [3], "bs": 10}]})")},
+      {"sums",
+       Make({Double("a", {0, 1}), Double("b", {0, 1}), Double("c", {0, 1}), Int("n", {1, 9})},
+            R"({"linear": [{"sum": {"a": 1, "b": 1, "c": 1}, "max": 0.6},
+                                   {"sum": {"n": 0.1, "a": -1}, "min": 0.1}]})")},
+      {"priors",
+       Make({Double("lr", {1e-5, 1e-1}, v1::LOG_UNIFORM), Categorical("opt", {"sgd", "adam"}),
+             Int("n", {1, 9})},
+            R"({"priors": {"lr": {"center": 1e-4, "confidence": "high"}, "opt": {"value": "adam"},
+                           "n": {"center": 9, "confidence": "low"}},
+                "conditions": [{"parameter": "n", "when": {"opt": "sgd"}}]})")},
   };
 }
 
@@ -323,7 +333,7 @@ TEST_P(AlgorithmContract, AMemoIsAHelpNotANeed) {
 
 // Some rules about the first two parameters, of whatever type.
 Space WithSomeRules(const Space& space, Rng& rng) {
-  v1::ShirabeSpec rules;
+  v1::SpaceRules rules;
   const auto add = [&](google::protobuf::Struct& to, int axis) {
     const Axis& parent = space.axis(axis);
     const v1::Assignment value = parent.Decode(parent.Coordinate(rng.Below(parent.levels())));
@@ -343,6 +353,11 @@ Space WithSomeRules(const Space& space, Rng& rng) {
     google::protobuf::Struct& combination = *rules.add_forbidden();
     add(combination, 0);
     add(combination, 1);
+  }
+  if (rng.Below(4) == 0 && !space.axis(0).categorical()) {
+    v1::LinearConstraint& bound = *rules.add_linear();
+    (*bound.mutable_sum()->mutable_fields())[space.axis(0).name()].set_number_value(1);
+    bound.set_max(1);
   }
   const auto ruled = space.WithRules(rules);
   return ruled.ok() ? *ruled : space;  // everything may be forbidden

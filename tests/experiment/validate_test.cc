@@ -323,33 +323,47 @@ TEST(Rules, OfStartPoints) {
               ElementsAre(HasSubstr("\"extra\" does not exist")));
 }
 
-// kGood where units are an option of their own, with spec.shirabe.
-std::string WithOption(const std::string& shirabe) {
+// kGood where units are an option of their own, with spec.shirabe.space and more of spec.shirabe.
+std::string WithOption(const std::string& space, const std::string& more = "") {
   return Replaced(kGood, "\"${trialParameters.units}\"]", "\"--units=${trialParameters.units}\"]") +
-         "  shirabe: {" + shirabe + "}\n";
+         "  shirabe: {space: {" + space + "}" + more + "}\n";
 }
 
 TEST(Rules, OfConditionsAndForbiddenCombinations) {
   constexpr char kOfAdam[] = "conditions: [{parameter: units, when: {optimizer: [adam]}}]";
   EXPECT_THAT(FindingsOf(WithOption(kOfAdam)), IsEmpty());
   EXPECT_THAT(FindingsOf(WithOption("forbidden: [{batch: 16, optimizer: adam}]")), IsEmpty());
+  EXPECT_THAT(FindingsOf(WithOption("linear: [{sum: {units: 1, batch: -0.5}, max: 8}], "
+                                    "priors: {lr: {center: 0.01, confidence: high}, "
+                                    "optimizer: {value: adam}}")),
+              IsEmpty());
   const std::pair<const char*, const char*> kWrong[] = {
       {"conditions: [{parameter: unit, when: {optimizer: adam}}]",
-       "spec.shirabe.conditions[0].parameter: \"unit\" is not a parameter; did you mean "
+       "spec.shirabe.space.conditions[0].parameter: \"unit\" is not a parameter; did you mean "
        "\"units\"?"},
       {"conditions: [{parameter: units, when: {optimizer: lion}}]",
-       "spec.shirabe.conditions[0].when.optimizer: \"lion\" is not in its list: sgd, adam"},
-      {"conditions: [{parameter: units}]", "spec.shirabe.conditions[0].when"},
+       "spec.shirabe.space.conditions[0].when.optimizer: \"lion\" is not in its list: sgd, adam"},
+      {"conditions: [{parameter: units}]", "spec.shirabe.space.conditions[0].when"},
       {"conditions: [{parameter: units, if: {optimizer: sgd}, when: {optimizer: sgd}}]", "if"},
-      {"forbidden: [{}]", "spec.shirabe.forbidden[0]: is empty"},
-      {"forbidden: [{lr: 0.01}]", "spec.shirabe.forbidden[0].lr: a continuous parameter"},
-      {"forbidden: [{optimizer: [adam, sgd]}]", "spec.shirabe.forbidden: nothing is left to try"},
-      {"algorithm: {endpoint: \"127.0.0.1:1\"}, forbidden: [{batch: 16}]",
-       "spec.shirabe.algorithm"},
+      {"forbidden: [{}]", "spec.shirabe.space.forbidden[0]: is empty"},
+      {"forbidden: [{lr: 0.01}]", "spec.shirabe.space.forbidden[0].lr: a continuous parameter"},
+      {"forbidden: [{optimizer: [adam, sgd]}]", "spec.shirabe.space: nothing is left to try"},
+      {"linear: [{sum: {unit: 1}, max: 8}]", "spec.shirabe.space.linear[0].sum: \"unit\" is not"},
+      {"linear: [{max: 8}]", "spec.shirabe.space.linear[0].sum"},
+      {"linear: [{sum: {units: 1}}]", "spec.shirabe.space.linear[0]: give min or max"},
+      {"linear: [{sum: {units: 1}, max: .inf}]", "spec.shirabe.space.linear[0].max"},
+      {"linear: [{sum: {units: 1}, max: 8, equals: 3}]", "equals"},
+      {"priors: {units: {center: 1e9}}", "spec.shirabe.space.priors.units: center: "},
+      {"priors: {units: 3}", "spec.shirabe.space.priors.units: give {center: "},
+      {"conditions: [{parameter: units, when: {optimizer: {in: adam}}}]",
+       "when.optimizer: \"in\" has a list"},
   };
   for (const auto& [shirabe, finding] : kWrong) {
     EXPECT_THAT(FindingsOf(WithOption(shirabe)), Contains(HasSubstr(finding))) << shirabe;
   }
+  EXPECT_THAT(FindingsOf(WithOption("forbidden: [{batch: 16}]",
+                                    ", algorithm: {endpoint: \"127.0.0.1:1\"}")),
+              Contains(HasSubstr("spec.shirabe.algorithm")));
 }
 
 TEST(Rules, WhatAlgorithmsKnowNoConditionsSay) {
@@ -360,11 +374,16 @@ TEST(Rules, WhatAlgorithmsKnowNoConditionsSay) {
   EXPECT_THAT(FindingsOf(cmaes),
               ElementsAre(AllOf(HasSubstr("algorithm cmaes knows no conditions"),
                                 HasSubstr("bayesianoptimization"), HasSubstr("tpe"))));
+  const std::string nsga = Replaced(WithOption("priors: {units: {center: 8}}"), "  parameters:",
+                                    "  algorithm: {algorithmName: de}\n"
+                                    "  parameters:");
+  EXPECT_THAT(FindingsOf(nsga), ElementsAre(AllOf(HasSubstr("algorithm de knows no priors"),
+                                                  HasSubstr("random, sobol, tpe"))));
 }
 
 TEST(Rules, WhatDoesNotAlwaysExistMustStandWhereItCanBeLeftOut) {
   const std::string shirabe =
-      "  shirabe: {conditions: [{parameter: units, when: {optimizer: adam}}]}\n";
+      "  shirabe: {space: {conditions: [{parameter: units, when: {optimizer: adam}}]}}\n";
   EXPECT_THAT(FindingsOf(kGood + shirabe),
               ElementsAre(AllOf(
                   HasSubstr(".containers[0].command[2]: ${trialParameters.units} does "
@@ -392,7 +411,12 @@ TEST(Rules, NoFindingHasControlCharacters) {
        {"conditions: [{parameter: \"\\e[31m\", when: {optimizer: sgd}}]",
         "conditions: [{parameter: units, when: {\"\\e[31m\": sgd}}]",
         "forbidden: [{optimizer: [\"\\e[31m\"]}]", "forbidden: [{units: {\"\\e[31m\": 1}}]",
-        "start: [{\"\\e[31m\": 1}]", "start: [{lr: \"\\e[31m\"}]"}) {
+        "linear: [{sum: {\"\\e[31m\": 1}, max: 1}]",
+        "linear: [{sum: {units: \"\\e[31m\"}, max: 1}]",
+        "priors: {\"\\e[31m\": {center: 1}}", "priors: {units: {\"\\e[31m\": 1}}",
+        "priors: {units: {center: \"\\e[31m\"}}",
+        "priors: {units: {center: 8, confidence: \"\\e[31m\"}}",
+        "}, start: [{\"\\e[31m\": 1}], limits: {", "}, start: [{lr: \"\\e[31m\"}], limits: {"}) {
     const auto findings = FindingsOf(WithOption(shirabe));
     ASSERT_FALSE(findings.empty()) << shirabe;
     for (const std::string& finding : findings) {
@@ -405,8 +429,8 @@ TEST(Rules, StartPointsHaveWhatExists) {
   const auto with = [](const std::string& point) {
     return FindingsOf(
         WithOption("conditions: [{parameter: units, when: {optimizer: adam}}], "
-                   "forbidden: [{batch: 32, optimizer: sgd}], start: [{" +
-                   point + "}]"));
+                   "forbidden: [{batch: 32, optimizer: sgd}]",
+                   ", start: [{" + point + "}]"));
   };
   EXPECT_THAT(with("lr: 0.01, batch: 16, optimizer: sgd"), IsEmpty());
   EXPECT_THAT(with("lr: 0.01, units: 8, batch: 16, optimizer: adam"), IsEmpty());

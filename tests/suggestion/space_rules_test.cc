@@ -1,4 +1,4 @@
-// Conditions and forbidden combinations of a space.
+// Conditions, forbidden combinations and sums of a space.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -64,8 +64,53 @@ TEST(SpaceRulesTest, SaysWhichCombinationIsForbidden) {
   const Space space = Optimizers();
   EXPECT_TRUE(space.Allows(space.Canonical({0, 0.5, 0, 0.9, 0.5})));
   EXPECT_TRUE(space.Allows(space.Canonical({1, 0.5, 0, 0.1, 0.5})));
-  EXPECT_EQ(space.Forbids(space.Canonical({1, 0.5, 0, 0.9, 0.5})),
-            "layers is 4 and optimizer is adam");
+  EXPECT_EQ(
+      space.Forbids(space.Canonical({1, 0.5, 0, 0.9, 0.5})),
+      "it is forbidden that layers is 4 and optimizer is adam (spec.shirabe.space.forbidden)");
+}
+
+TEST(SpaceRulesTest, SumsStayWithinTheirBoundsWhereAllOfThemExist) {
+  const Space space =
+      Make({Int("warmup", {0, 9}), Int("epochs", {1, 6}), Double("rest", {0, 0.3, 0.1}),
+            Categorical("schedule", {"flat", "cosine"})},
+           R"({"conditions": [{"parameter": "warmup", "when": {"schedule": {"in": ["cosine"]}}}],
+               "linear": [{"sum": {"warmup": 1, "epochs": "-1"}, "max": 0},
+                          {"sum": {"rest": 2, "epochs": 0.1}, "min": 0.3, "max": 0.6}]})");
+  uint64_t allowed = 0;
+  for (int warmup = 0; warmup <= 9; ++warmup) {
+    for (int epochs = 1; epochs <= 6; ++epochs) {
+      for (int rest = 0; rest <= 3; ++rest) {
+        for (const bool cosine : {false, true}) {
+          if (!cosine && warmup > 0) continue;
+          const bool good =
+              (!cosine || warmup <= epochs) && 2 * rest + epochs >= 3 && 2 * rest + epochs <= 6;
+          const Point point = space.Canonical({space.axis(0).Coordinate(warmup),
+                                               space.axis(1).Coordinate(epochs - 1),
+                                               space.axis(2).Coordinate(rest), cosine ? 1.0 : 0.0});
+          EXPECT_EQ(space.Allows(point), good) << warmup << " " << epochs << " " << rest << cosine;
+          EXPECT_EQ(space.Forbids(point).empty(), good);
+          allowed += good ? 1 : 0;
+        }
+      }
+    }
+  }
+  EXPECT_EQ(space.cardinality().count, allowed);
+  std::set<uint64_t> numbered;
+  for (uint64_t k = 0; k < allowed; ++k) {
+    EXPECT_TRUE(space.Allows(space.At(k)));
+    EXPECT_EQ(space.IndexOf(space.At(k)), k);
+    numbered.insert(space.Key(space.At(k)));
+  }
+  EXPECT_EQ(numbered.size(), allowed);
+  EXPECT_EQ(space.Forbids(space.Canonical({1, 0, 0.5, 1})),
+            "it must be that -epochs + warmup ≤ 0, and the sum is 8 (spec.shirabe.space.linear)");
+}
+
+// 0.1 + 0.2 is more than 0.3 in binary.
+TEST(SpaceRulesTest, RoundingBreaksNoBound) {
+  const Space space = Make({Double("a", {0, 1, 0.1}), Double("b", {0, 1, 0.1})},
+                           R"({"linear": [{"sum": {"a": 1, "b": 1}, "min": 0.3, "max": 0.3}]})");
+  EXPECT_EQ(space.cardinality().count, 4u);
 }
 
 TEST(SpaceRulesTest, WhatIsDecodedIsEncodedAgain) {
@@ -118,7 +163,12 @@ std::string RandomRules(Rng& rng, int axes) {
     absl::StrAppend(&forbidden, forbidden.empty() ? "" : ", ", "{", test(a), ", ", test(a + 1),
                     "}");
   }
-  return absl::StrCat("{\"conditions\": [", conditions, "], \"forbidden\": [", forbidden, "]}");
+  const std::string linear =
+      rng.Below(2) == 0 || axes < 3
+          ? ""
+          : absl::StrCat(R"({"sum": {"p0": 1, "p2": -1}, "max": )", rng.Below(2), "}");
+  return absl::StrCat("{\"conditions\": [", conditions, "], \"forbidden\": [", forbidden,
+                      "], \"linear\": [", linear, "]}");
 }
 
 // SHIRABE_SPACES=n tries more of them.
@@ -164,55 +214,19 @@ TEST(SpaceRulesTest, AContinuousParameterThatNeverExistsIsNotCounted) {
   EXPECT_FALSE(Make(parameters, sometimes).cardinality().finite);
 }
 
-TEST(SpaceRulesTest, SaysWhatIsWrongWhere) {
-  const struct {
-    const char* rules;
-    const char* field;
-    const char* words;
-  } cases[] = {
-      {R"({"conditions": [{"parameter": "optimiser", "when": {"layers": 2}}]})",
-       "spec.shirabe.conditions[0].parameter: ", "did you mean \"optimizer\"?"},
-      {R"({"conditions": [{"parameter": "lr", "when": {"layer": 2}}]})",
-       "spec.shirabe.conditions[0].when: ", "\"layer\" is not a parameter; did you mean"},
-      {R"({"conditions": [{"parameter": "lr"}]})", "spec.shirabe.conditions[0].when: ", "is empty"},
-      {R"({"conditions": [{"parameter": "lr", "when": {"layers": 2}},
-                          {"parameter": "lr", "when": {"layers": 3}}]})",
-       "spec.shirabe.conditions[1].parameter: ", "has a condition already"},
-      {R"({"conditions": [{"parameter": "lr", "when": {"optimizer": ["rmsprop"]}}]})",
-       "spec.shirabe.conditions[0].when.optimizer: ", "\"rmsprop\" is not in its list: sgd, adam"},
-      {R"({"conditions": [{"parameter": "lr", "when": {"layers": [2, 9]}}]})",
-       "spec.shirabe.conditions[0].when.layers: ", "9 is not one of its values"},
-      {R"({"conditions": [{"parameter": "lr", "when": {"layers": "two"}}]})",
-       "spec.shirabe.conditions[0].when.layers: ", "\"two\" is text; give a number"},
-      {R"({"conditions": [{"parameter": "lr", "when": {"layers": []}}]})",
-       "spec.shirabe.conditions[0].when.layers: ", "the list is empty"},
-      {R"({"conditions": [{"parameter": "lr", "when": {"layers": true}}]})",
-       "spec.shirabe.conditions[0].when.layers: ", "must be numbers or texts"},
-      {R"({"conditions": [{"parameter": "lr", "when": {"layers": {"min": 5}}}]})",
-       "spec.shirabe.conditions[0].when.layers: ", "no value of it is there: it goes from 1 to 4"},
-      {R"({"conditions": [{"parameter": "lr", "when": {"layers": {"min": 1.2, "max": 1.8}}}]})",
-       "spec.shirabe.conditions[0].when.layers: ", "no value of it is there"},
-      {R"({"conditions": [{"parameter": "lr", "when": {"layers": {"least": 2}}}]})",
-       "spec.shirabe.conditions[0].when.layers: ", "a range has min or max"},
-      {R"({"conditions": [{"parameter": "lr", "when": {"layers": {"min": "two"}}}]})",
-       "spec.shirabe.conditions[0].when.layers: ", "min must be a number"},
-      {R"({"conditions": [{"parameter": "lr", "when": {"optimizer": {"min": 1}}}]})",
-       "spec.shirabe.conditions[0].when.optimizer: ", "has no range: list its values"},
-      {R"({"conditions": [{"parameter": "layers", "when": {"lr": [0.5]}}]})",
-       "spec.shirabe.conditions[0].when.lr: ", "give {min: …, max: …}"},
-      {R"({"conditions": [{"parameter": "lr", "when": {"layers": 2}},
-                          {"parameter": "layers", "when": {"optimizer": "sgd"}},
-                          {"parameter": "optimizer", "when": {"lr": {"min": 0.5}}}]})",
-       "spec.shirabe.conditions: ", "\"lr\" depends on itself"},
-      {R"({"forbidden": [{"optimizer": ["sgd"]}, {"optimizer": ["adam"]}]})",
-       "spec.shirabe.forbidden: ", "nothing is left to try"},
-  };
+struct WrongRule {
+  const char* rules;
+  const char* field;
+  const char* words;
+};
+
+void ExpectWrong(const std::vector<WrongRule>& cases) {
   const std::vector<v1::ParameterSpec> parameters = {Categorical("optimizer", {"sgd", "adam"}),
                                                      Int("layers", {1, 4}), Double("lr", {0, 1})};
   for (const auto& [rules, field, words] : cases) {
     SCOPED_TRACE(rules);
     // Without lr the last case could not be counted.
-    const bool counted = std::string(field) == "spec.shirabe.forbidden: ";
+    const bool counted = std::string(words) == "nothing is left to try";
     const Space space = counted ? Make({parameters[0], parameters[1]}) : Make(parameters);
     const auto made = space.WithRules(RulesOf(rules));
     ASSERT_TRUE(absl::IsInvalidArgument(made.status()));
@@ -221,10 +235,78 @@ TEST(SpaceRulesTest, SaysWhatIsWrongWhere) {
   }
 }
 
+TEST(SpaceRulesTest, SaysWhatIsWrongWhere) {
+  ExpectWrong({
+      {R"({"conditions": [{"parameter": "optimiser", "when": {"layers": 2}}]})",
+       "spec.shirabe.space.conditions[0].parameter: ", "did you mean \"optimizer\"?"},
+      {R"({"conditions": [{"parameter": "lr", "when": {"layer": 2}}]})",
+       "spec.shirabe.space.conditions[0].when: ", "\"layer\" is not a parameter; did you mean"},
+      {R"({"conditions": [{"parameter": "lr"}]})",
+       "spec.shirabe.space.conditions[0].when: ", "is empty"},
+      {R"({"conditions": [{"parameter": "lr", "when": {"layers": 2}},
+                          {"parameter": "lr", "when": {"layers": 3}}]})",
+       "spec.shirabe.space.conditions[1].parameter: ", "has a condition already"},
+      {R"({"conditions": [{"parameter": "lr", "when": {"optimizer": ["rmsprop"]}}]})",
+       "spec.shirabe.space.conditions[0].when.optimizer: ",
+       "\"rmsprop\" is not in its list: sgd, adam"},
+      {R"({"conditions": [{"parameter": "lr", "when": {"layers": [2, 9]}}]})",
+       "spec.shirabe.space.conditions[0].when.layers: ", "9 is not one of its values"},
+      {R"({"conditions": [{"parameter": "lr", "when": {"layers": "two"}}]})",
+       "spec.shirabe.space.conditions[0].when.layers: ", "\"two\" is text; give a number"},
+      {R"({"conditions": [{"parameter": "lr", "when": {"layers": []}}]})",
+       "spec.shirabe.space.conditions[0].when.layers: ", "the list is empty"},
+      {R"({"conditions": [{"parameter": "lr", "when": {"layers": true}}]})",
+       "spec.shirabe.space.conditions[0].when.layers: ", "must be numbers or texts"},
+      {R"({"conditions": [{"parameter": "lr", "when": {"layers": {"min": 5}}}]})",
+       "spec.shirabe.space.conditions[0].when.layers: ",
+       "no value of it is there: it goes from 1 to 4"},
+      {R"({"conditions": [{"parameter": "lr", "when": {"layers": {"min": 1.2, "max": 1.8}}}]})",
+       "spec.shirabe.space.conditions[0].when.layers: ", "no value of it is there"},
+      {R"({"conditions": [{"parameter": "lr", "when": {"layers": {"least": 2}}}]})",
+       "spec.shirabe.space.conditions[0].when.layers: ", "a range has min or max"},
+      {R"({"conditions": [{"parameter": "lr", "when": {"layers": {"min": "two"}}}]})",
+       "spec.shirabe.space.conditions[0].when.layers: ", "min must be a number"},
+      {R"({"conditions": [{"parameter": "lr", "when": {"optimizer": {"min": 1}}}]})",
+       "spec.shirabe.space.conditions[0].when.optimizer: ", "has no range: list its values"},
+      {R"({"conditions": [{"parameter": "layers", "when": {"lr": [0.5]}}]})",
+       "spec.shirabe.space.conditions[0].when.lr: ", "give {min: …, max: …}"},
+      {R"({"conditions": [{"parameter": "lr", "when": {"layers": 2}},
+                          {"parameter": "layers", "when": {"optimizer": "sgd"}},
+                          {"parameter": "optimizer", "when": {"lr": {"min": 0.5}}}]})",
+       "spec.shirabe.space.conditions: ", "\"lr\" depends on itself"},
+      {R"({"forbidden": [{"optimizer": ["sgd"]}, {"optimizer": ["adam"]}]})",
+       "spec.shirabe.space: ", "nothing is left to try"},
+  });
+}
+
+TEST(SpaceRulesTest, SaysWhatIsWrongWithASum) {
+  ExpectWrong({
+      {R"({"linear": [{"max": 1}]})", "spec.shirabe.space.linear[0].sum: ", "is empty"},
+      {R"({"linear": [{"sum": {"layer": 1}, "max": 1}]})",
+       "spec.shirabe.space.linear[0].sum: ", "did you mean \"layers\"?"},
+      {R"({"linear": [{"sum": {"optimizer": 1}, "max": 1}]})",
+       "spec.shirabe.space.linear[0].sum.optimizer: ", "has no numbers to add"},
+      {R"({"linear": [{"sum": {"layers": 0}, "max": 1}]})",
+       "spec.shirabe.space.linear[0].sum.layers: ", "must be a number to multiply it by"},
+      {R"({"linear": [{"sum": {"layers": [1]}, "max": 1}]})",
+       "spec.shirabe.space.linear[0].sum.layers: ", "must be a number to multiply it by"},
+      {R"({"linear": [{"sum": {"layers": 1e308, "lr": 1e308}, "max": 1}]})",
+       "spec.shirabe.space.linear[0].sum: ", "too large"},
+      {R"({"linear": [{"sum": {"layers": 1}}]})",
+       "spec.shirabe.space.linear[0]: ", "give min or max"},
+      {R"({"linear": [{"sum": {"layers": -2, "lr": 1}, "min": 0}]})",
+       "spec.shirabe.space.linear[0]: ", "the sum goes from -8 to -1"},
+      {R"({"linear": [{"sum": {"layers": 1}, "min": 3, "max": 2}]})",
+       "spec.shirabe.space.linear[0]: ", "never within its bounds"},
+      {R"({"linear": [{"sum": {"lr": 1}, "min": 0.5, "max": 0.5}]})",
+       "spec.shirabe.space: ", "fewer than one in a thousand"},
+  });
+}
+
 // As many rules as a specification may have, over parameters with as many values.
 TEST(SpaceRulesTest, HostileRulesAreReadSoonAndNotCounted) {
   std::vector<v1::ParameterSpec> parameters;
-  v1::ShirabeSpec rules;
+  v1::SpaceRules rules;
   for (int i = 0; i < 1000; ++i) {
     parameters.push_back(Int(absl::StrCat("p", i), {1, 10'000}));
     if (i == 0) continue;

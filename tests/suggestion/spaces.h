@@ -57,9 +57,9 @@ inline v1::ParameterSpec Categorical(const std::string& name,
   return spec;
 }
 
-// spec.shirabe as JSON.
-inline v1::ShirabeSpec RulesOf(const std::string& json) {
-  v1::ShirabeSpec rules;
+// spec.shirabe.space as JSON.
+inline v1::SpaceRules RulesOf(const std::string& json) {
+  v1::SpaceRules rules;
   CHECK(google::protobuf::util::JsonStringToMessage(json, &rules).ok());
   return rules;
 }
@@ -73,7 +73,7 @@ inline StatusOr<Space> TryMake(const std::vector<v1::ParameterSpec>& parameters)
 inline Space Make(const std::vector<v1::ParameterSpec>& parameters) {
   return TryMake(parameters).value();
 }
-// With conditions and forbidden combinations.
+// With conditions, forbidden combinations, sums and priors.
 inline Space Make(const std::vector<v1::ParameterSpec>& parameters, const std::string& rules) {
   return Make(parameters).WithRules(RulesOf(rules)).value();
 }

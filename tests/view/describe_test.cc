@@ -56,17 +56,22 @@ TEST(DescribeTest, AnExperimentSaysHowItIsAndWhy) {
   }
 }
 
-TEST(DescribeTest, AParameterSaysWhenItExists) {
+TEST(DescribeTest, AParameterSaysWhenItExistsAndWhereTheBestIsExpected) {
   Stored stored;
   v1::ParameterCondition& condition =
-      *stored.experiment.mutable_spec()->mutable_shirabe()->add_conditions();
+      *stored.experiment.mutable_spec()->mutable_shirabe()->mutable_space()->add_conditions();
   condition.set_parameter("lr");
   (*condition.mutable_when()->mutable_fields())["opt"].set_string_value("sgd");
+  auto& priors =
+      *stored.experiment.mutable_spec()->mutable_shirabe()->mutable_space()->mutable_priors();
+  auto& prior = *(*priors.mutable_fields())["lr"].mutable_struct_value()->mutable_fields();
+  prior["center"].set_number_value(0.0003);
   stored.PutExperiment();
   const auto text = DescribeExperiment(stored.client(), stored.key(), At(100));
   ASSERT_TRUE(text.ok()) << text.status();
-  EXPECT_THAT(
-      *text, HasSubstr("  lr     double        1e-05 .. 0.1, logUniform; only where opt is sgd\n"));
+  EXPECT_THAT(*text,
+              HasSubstr("  lr     double        1e-05 .. 0.1, logUniform; only where opt is sgd; "
+                        "expected near 3e-04 (medium)\n"));
 }
 
 TEST(DescribeTest, TrialsThatWaitForTheSameAreToldTogether) {

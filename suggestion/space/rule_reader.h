@@ -1,0 +1,64 @@
+// Reads the rules of a space (spec.shirabe.space) into what space_rules.h asks of points.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "proto/shirabe/v1/experiment.pb.h"
+#include "suggestion/space/axis.h"
+
+namespace shirabe::suggestion {
+
+// Whether a parameter has one of some values.
+struct RuleTest {
+  int axis = 0;
+  bool listed = false;
+  std::vector<uint64_t> levels = {};  // listed: ascending
+  double from = 0, to = 1;            // else: coordinates
+  std::string words = {};             // "optimizer is adam", for messages
+};
+using RuleTests = std::vector<RuleTest>;  // all of them; an inactive parameter has no value
+struct RuleCondition {
+  int axis = 0;
+  RuleTests when;
+};
+
+struct RuleTerm {
+  int axis = 0;
+  double factor = 0;
+};
+// min ≤ Σ factor · value ≤ max, up to what rounding does to the sum; no question where one of its
+// parameters is inactive.
+struct RuleSum {
+  std::vector<RuleTerm> terms;
+  double min = 0, max = 0;
+  std::string words = {};  // "warmup - epochs ≤ 0", for messages
+};
+
+// Of one space; the axes must outlive it. Errors are kInvalidArgument.
+class RuleReader {
+ public:
+  explicit RuleReader(const Axes& axes) : axes_(axes) {}
+
+  // Without a path: what is wrong with the name.
+  StatusOr<int> FindAxis(const std::string& name) const;
+  // `path` begins the message.
+  StatusOr<RuleTests> ReadTests(const google::protobuf::Struct& from,
+                                const std::string& path) const;
+  StatusOr<RuleSum> ReadSum(const v1::LinearConstraint& from, const std::string& path) const;
+
+ private:
+  StatusOr<RuleTest> ReadTest(int axis, const google::protobuf::Value& from) const;
+  StatusOr<RuleTest> ReadFields(int axis, const google::protobuf::Struct& from) const;
+  StatusOr<RuleTest> ReadRange(int axis, const google::protobuf::Struct& from) const;
+  StatusOr<RuleTest> ReadList(int axis, const std::vector<google::protobuf::Value>& values) const;
+
+  const Axes& axes_;
+};
+
+// "FIELD: what and the fix".
+Status WrongRule(const std::string& path, const std::string& what);
+
+}  // namespace shirabe::suggestion
