@@ -50,11 +50,15 @@ double SumOfSquares(const VectorXd& counts) {
 
 Crowding::Crowding(const gp::InputLayout& layout, const gp::Inputs& inputs) {
   const Index n = inputs.rows();
-  const gp::Inputs sample =
-      Spread(layout, {n <= 128 ? kFewestSampled : kMostSampled, 0, 1}, kSpaceSeed);
+  const auto points = [&](Index count, uint64_t seed) {
+    gp::Inputs spread = Spread(layout, {count, 0, 1}, seed);
+    layout.Neutralize(spread);
+    return spread;
+  };
+  const gp::Inputs sample = points(n <= 128 ? kFewestSampled : kMostSampled, kSpaceSeed);
   const VectorXd counts = NearestCounts(sample, inputs);
   shares_ = counts / counts.sum();
-  const double spread = SumOfSquares(NearestCounts(sample, Spread(layout, {n, 0, 1}, kEvenSeed)));
+  const double spread = SumOfSquares(NearestCounts(sample, points(n, kEvenSeed)));
   const double ratio = spread / std::max(SumOfSquares(counts), 1e-12);
   even_ = std::clamp<Index>(std::lround(ratio * static_cast<double>(n)), 1, n);
 }

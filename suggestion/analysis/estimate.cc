@@ -63,12 +63,19 @@ gp::Inputs Spread(const gp::InputLayout& layout, const SampleSize& size, uint64_
     for (int j = 0; j < d; ++j) {
       const double u = unit[size.block * d + j];
       const Axis& axis = layout.space().axis(j);
-      point[j] = axis.categorical() ? std::floor(u * static_cast<double>(axis.levels())) : u;
+      point[j] = axis.categorical()  ? std::floor(u * static_cast<double>(axis.levels()))
+                 : axis.continuous() ? u
+                                     : axis.Canonical(u);
     }
     layout.Set(points, i, point);
   }
-  layout.Round(points);
   return points;
+}
+
+Eigen::MatrixXd ValuesAt(const gp::InputLayout& layout, const Functions& functions,
+                         gp::Inputs points) {
+  layout.Neutralize(points);
+  return functions(points);
 }
 
 Index AffordablePoints(Index cost, double times, Index least, Index most) {

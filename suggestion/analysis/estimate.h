@@ -25,7 +25,11 @@ struct SampleSize {
   Eigen::Index points = 0;
   int block = 0, blocks = 1;
 };
+// Parameters have a coordinate also where they do not exist, so that one of them can be changed.
 gp::Inputs Spread(const gp::InputLayout& layout, const SampleSize& size, uint64_t seed);
+// The functions there, where what does not exist makes no difference.
+Eigen::MatrixXd ValuesAt(const gp::InputLayout& layout, const Functions& functions,
+                         gp::Inputs points);
 
 // The largest power of two of points, from `least` to `most`, with which `times` evaluations of
 // each of them, at `cost` covariances (PosteriorFunctions::cost), take some tens of milliseconds; a

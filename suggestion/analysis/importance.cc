@@ -35,7 +35,9 @@ bool TriedAllOver(const FittedHistory& history, int j) {
   const uint64_t parts = levels == 0 ? kParts : std::min(levels, kParts);
   std::vector<int> tried(parts, 0);
   for (Index i = 0; i < inputs.rows(); ++i) {
-    const double x = history.layout().ToPoint(inputs, i)[j];
+    const Point point = history.layout().ToPoint(inputs, i);
+    if (!history.layout().space().Active(point)[j]) continue;
+    const double x = point[j];
     const uint64_t part = levels > 0 ? axis.Level(x) * parts / levels
                                      : static_cast<uint64_t>(x * static_cast<double>(parts));
     ++tried[std::min(part, parts - 1)];

@@ -11,6 +11,20 @@ constexpr int kMaxValues = 41, kMaxValuesOfPair = 17;
 constexpr Index kFewestAveraged = 64, kMostAveraged = 256;
 constexpr uint64_t kGridSampleSeed = 3;
 
+// The rows at which these parameters exist; all, if they do at none.
+gp::Inputs WhereAllExist(const gp::InputLayout& layout, const std::vector<int>& axes,
+                         const gp::Inputs& points) {
+  if (!layout.space().has_rules()) return points;
+  std::vector<Point> chosen;
+  for (Index i = 0; i < points.rows(); ++i) {
+    Point point = layout.ToPoint(points, i);
+    const std::vector<bool> active = layout.space().Active(point);
+    const auto exists = [&](int axis) { return active[axis]; };
+    if (std::all_of(axes.begin(), axes.end(), exists)) chosen.push_back(std::move(point));
+  }
+  return chosen.empty() ? points : layout.From(chosen);
+}
+
 }  // namespace
 
 GridAxis GridOf(const gp::InputLayout& layout, int axis, int most) {
@@ -48,7 +62,7 @@ PartialDependence PartialDependenceOf(const gp::InputLayout& layout, const Funct
   const Index count = AffordablePoints(cost, cells, kFewestAveraged, kMostAveraged);
   gp::Inputs points = Spread(layout, {count, 0, 1}, kGridSampleSeed);
   const auto add = [&] {
-    const Eigen::MatrixXd losses = functions(points);
+    const Eigen::MatrixXd losses = ValuesAt(layout, functions, WhereAllExist(layout, axes, points));
     dependence.losses.push_back(EstimateOf(losses.colwise().mean().transpose()));
   };
   for (const double first : dependence.axes[0].coordinates) {

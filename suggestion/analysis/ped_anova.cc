@@ -143,16 +143,23 @@ PedAnova PedAnovaOf(const History& history) {
   std::nth_element(order.begin(), cutoff, order.end());
   PedAnova result;
   for (const double loss : losses) result.best += loss <= *cutoff ? 1 : 0;
-  const double share = static_cast<double>(result.best) / count;
+  std::vector<std::vector<bool>> active;
+  for (const int64_t trial : trials) active.push_back(history.space().Active(history.point(trial)));
   for (int j = 0; j < history.space().size(); ++j) {
     const Grid grid(history.space().axis(j));
     ArrayXd all = ArrayXd::Zero(grid.size()), best = all;
     for (size_t i = 0; i < trials.size(); ++i) {
+      if (!active[i][j]) continue;
       const Index step = grid.StepOf(history.coordinate(trials[i], j));
       all[step] += 1;
       if (losses[i] <= *cutoff) best[step] += 1;
     }
-    const ArrayXd p = DensityOf(grid, all), p_best = DensityOf(grid, best);
+    if (all.sum() == 0) {  // it existed in none
+      result.importances.push_back(0);
+      continue;
+    }
+    const ArrayXd p = DensityOf(grid, all), p_best = best.sum() > 0 ? DensityOf(grid, best) : p;
+    const double share = best.sum() / all.sum();
     const double divergence = grid.size() > 1 ? (p * (p_best / p - 1).square()).sum() : 0;
     result.importances.push_back(share * share * divergence);
   }

@@ -57,7 +57,7 @@ std::vector<SobolIndex> SobolIndices(const gp::InputLayout& layout, const Functi
                                      Index points) {
   const gp::Inputs a = Spread(layout, {points, 0, 2}, kIndexSampleSeed);
   const gp::Inputs b = Spread(layout, {points, 1, 2}, kIndexSampleSeed);
-  MatrixXd at_a = functions(a), at_b = functions(b);
+  MatrixXd at_a = ValuesAt(layout, functions, a), at_b = ValuesAt(layout, functions, b);
   // About the mean, so that rounding does not make a variance of a large constant.
   const ArrayXd mean = (ColumnMeans(at_a) + ColumnMeans(at_b)) / 2;
   at_a.rowwise() -= mean.matrix().transpose();
@@ -71,7 +71,7 @@ std::vector<SobolIndex> SobolIndices(const gp::InputLayout& layout, const Functi
   for (int j = 0; j < layout.space().size(); ++j) {
     gp::Inputs mixed = a;
     CopyAxis(layout, j, b, mixed);
-    MatrixXd change = functions(mixed);
+    MatrixXd change = ValuesAt(layout, functions, mixed);
     change.rowwise() -= mean.matrix().transpose();
     change -= at_a;
     indices.push_back({.total = Share(change.cwiseAbs2() / 2, sampled),

@@ -41,6 +41,24 @@ TEST(PartialDependenceTest, IsTheMeanOverAllOthers) {
   }
 }
 
+// Where a parameter does not exist, its curve says nothing of what is found.
+TEST(PartialDependenceTest, IsTheMeanWhereTheParameterExists) {
+  const Space space = Make({Categorical("opt", {"a", "b", "c", "d"}), Double("x", {0, 1})},
+                           R"({"conditions": [{"parameter": "x", "when": {"opt": "a"}}]})");
+  const gp::InputLayout layout(space);
+  const auto loss = [](const Point& point) { return point[0] == 0 ? point[1] : 100; };
+  const PartialDependence found =
+      PartialDependenceOf(layout, Exactly(layout, loss), {1}, /*cost=*/1);
+  ASSERT_EQ(found.losses.size(), 41u);
+  for (size_t i = 0; i < found.losses.size(); ++i) {
+    EXPECT_NEAR(found.losses[i].value, found.axes[0].coordinates[i], 1e-12);
+  }
+  const PartialDependence parent =
+      PartialDependenceOf(layout, Exactly(layout, loss), {0}, /*cost=*/1);
+  EXPECT_NEAR(parent.losses[0].value, 0.5, 0.02);
+  EXPECT_EQ(parent.losses[1].value, 100);
+}
+
 TEST(PartialDependenceTest, OfTwoTheSecondVariesFastest) {
   const Space space =
       Make({Double("x", {0, 1}), Categorical("c", {"a", "b"}), Double("z", {0, 1})});

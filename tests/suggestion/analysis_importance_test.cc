@@ -55,6 +55,21 @@ TEST(SobolIndicesTest, TakeCategoriesLevelsAndLogarithmsAsTheyAreSearched) {
   EXPECT_EQ(found[3].total.value, 0);  // it has one value
 }
 
+// x exists with opt a only. By hand, of 1[opt = a] · x: V = 1/6 - 1/16.
+TEST(SobolIndicesTest, WhatDoesNotExistMakesNoDifferenceThere) {
+  const Space space = Make({Categorical("opt", {"a", "b"}), Double("x", {0, 1})},
+                           R"({"conditions": [{"parameter": "x", "when": {"opt": "a"}}]})");
+  const gp::InputLayout layout(space);
+  const auto loss = [&](const Point& point) {
+    EXPECT_EQ(point, space.Canonical(point));
+    return point[0] == 0 ? point[1] : 0;
+  };
+  const auto found = SobolIndices(layout, Exactly(layout, loss), kManyPoints);
+  const double all = 1.0 / 6 - 1.0 / 16;
+  ExpectIndex(found[0], 1.0 / 12 / all, 1.0 / 16 / all);
+  ExpectIndex(found[1], 1.0 / 24 / all, 1.0 / 48 / all);
+}
+
 TEST(SobolIndicesTest, AreNoneOfAConstantHoweverLarge) {
   const gp::InputLayout layout(Reals(2));
   const auto found = SobolIndices(layout, Exactly(layout, [](const Point&) { return 1e17; }), 64);
@@ -168,6 +183,28 @@ TEST(PedAnovaTest, IsThatOfOptuna) {
   EXPECT_NEAR(found.importances[1], 0.01353991617787206, 1e-9);
   EXPECT_NEAR(found.importances[2], 0.010624243482610802, 1e-9);
   EXPECT_NEAR(found.importances[3], 0.0005187492205056451, 1e-9);
+}
+
+// What a parameter is where it does not exist says nothing: only trials that have it count.
+TEST(PedAnovaTest, OfAConditionalParameterIsThatOfTheTrialsThatHaveIt) {
+  const std::vector<v1::ParameterSpec> parameters = {Categorical("opt", {"a", "b"}),
+                                                     Double("x", {0, 1})};
+  const Space space =
+      Make(parameters, R"({"conditions": [{"parameter": "x", "when": {"opt": "a"}}]})");
+  History with(space), others(Make(parameters)), without(space);
+  for (int i = 0; i < 41; ++i) {
+    const TrialSummary trial{.state = TrialState::kCompleted, .loss = i % 20 / 40.0};
+    with.Add({0, i / 41.0}, trial);
+    others.Add({0, i / 41.0}, trial);
+    without.Add(space.Canonical({1, 0}), trial);
+  }
+  // Worse than all: the best tenth stays the same.
+  for (int i = 0; i < 3; ++i) {
+    with.Add(space.Canonical({1, 0}), {.state = TrialState::kCompleted, .loss = 9});
+  }
+  EXPECT_GT(PedAnovaOf(with).importances[1], 0);
+  EXPECT_EQ(PedAnovaOf(with).importances[1], PedAnovaOf(others).importances[1]);
+  EXPECT_EQ(PedAnovaOf(without).importances[1], 0);
 }
 
 TEST(PedAnovaTest, LeavesOutWhatHasNoResultAndTakesEquals) {

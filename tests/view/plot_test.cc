@@ -193,6 +193,20 @@ TEST_F(TrialPlotTest, SliceAndParallelDrawEveryResult) {
   EXPECT_EQ(Count(parallel, "<polyline"), 9);
 }
 
+// In a space with conditions.
+TEST_F(TrialPlotTest, AParameterThatATrialLacksHasNoMarkAndALaneOfItsOwn) {
+  EXPECT_THAT(ParallelPlot(trials_, {}), Not(HasSubstr(">none<")));
+  v1::Trial lacking = TrialOf(12, 0.1, 1, 2);
+  lacking.mutable_assignments()->DeleteSubrange(0, 1);
+  trials_.Add(lacking);
+  const std::string slice = SlicePlot(trials_, trials_.Varying(), {});
+  EXPECT_EQ(Count(slice, "<circle"), 10 + 9);
+  const std::string parallel = ParallelPlot(trials_, {});
+  EXPECT_EQ(Fault(parallel), "");
+  EXPECT_EQ(Count(parallel, "<polyline"), 10);
+  EXPECT_THAT(parallel, HasSubstr(">none<"));
+}
+
 TEST_F(TrialPlotTest, ThinsOutWhatIsTooMuchAndSaysSo) {
   PlottedTrials many(experiment_);
   for (int i = 1; i <= 20'000; ++i) many.Add(TrialOf(i, 0.1, i % 2, i));

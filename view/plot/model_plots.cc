@@ -169,6 +169,7 @@ void DrawTrials(Svg& svg, const PlotPanel& panel, const PlottedTrials& trials,
   const auto ranked = trials.Ranked();
   for (size_t i = 0; i < std::min(ranked.size(), kMaxCircles); ++i) {
     const PlottedTrial& trial = trials.trials()[ranked[i]];
+    if (std::isnan(trial.places[x]) || std::isnan(trial.places[y])) continue;
     svg.Circle(panel.Place(trial.places[x], trial.places[y]), 2.5,
                {.fill = "#ffffff", .stroke = kPlotInk, .width = 0.7, .opacity = 0.8});
   }

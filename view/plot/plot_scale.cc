@@ -151,17 +151,17 @@ void PlotPanel::DrawAxisBelow(Svg& svg, const std::string& name) const {
             {.text = FitText(name, to_.x - from_.x), .anchor = PlotText::Anchor::kMiddle});
 }
 
-void PlotPanel::DrawUpright(Svg& svg, double x, const PlotScale& scale,
+void PlotPanel::DrawUpright(Svg& svg, const UprightAxis& axis, const PlotScale& scale,
                             const std::string& name) const {
-  svg.Line(Place(x, 0), Place(x, 1), {.stroke = kPlotInk});
+  svg.Line(Place(axis.x, axis.foot), Place(axis.x, 1), {.stroke = kPlotInk});
   for (const PlotScale::Tick& tick : scale.Ticks()) {
-    const PlotPoint at = Place(x, tick.at);
+    const PlotPoint at = Place(axis.x, axis.foot + (1 - axis.foot) * tick.at);
     svg.Line({at.x - 3, at.y}, at, {.stroke = kPlotInk});
     svg.Write({at.x - 5, at.y + 4},
               {.text = tick.label, .anchor = PlotText::Anchor::kEnd, .size = 10, .halo = true});
   }
-  const PlotPoint foot = Place(x, 0);
-  svg.Write({foot.x, foot.y + 20},
+  const PlotPoint end = Place(axis.x, 0);
+  svg.Write({end.x, end.y + 20},
             {.text = FitText(name, kNameOfUpright), .anchor = PlotText::Anchor::kMiddle});
 }
 

@@ -38,6 +38,13 @@ class PlotScale {
 };
 
 // A rectangle of a picture with an axis at the bottom and one at the left.
+// Where an axis upwards stands, and where its values begin, as shares of the panel: what has no
+// value lies below, if there is room.
+struct UprightAxis {
+  double x = 0;
+  double foot = 0;
+};
+
 class PlotPanel {
  public:
   PlotPanel(const PlotPoint& top_left, const PlotPoint& bottom_right, PlotScale x, PlotScale y)
@@ -58,7 +65,8 @@ class PlotPanel {
   // The axis at the bottom alone.
   void DrawAxisBelow(Svg& svg, const std::string& name) const;
   // An axis upwards, at a share of the width.
-  void DrawUpright(Svg& svg, double x, const PlotScale& scale, const std::string& name) const;
+  void DrawUpright(Svg& svg, const UprightAxis& axis, const PlotScale& scale,
+                   const std::string& name) const;
 
  private:
   PlotPoint from_, to_;

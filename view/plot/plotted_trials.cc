@@ -28,7 +28,7 @@ void PlottedTrials::Add(const v1::Trial& trial) {
   if (counts && trial.has_objective()) plotted.objective = trial.objective();
   const auto result = experiment::ResultOf(experiment_.spec(), trial);
   plotted.feasible = result && result->feasible();
-  plotted.places.assign(scales_.size(), 0);
+  plotted.places.assign(scales_.size(), std::numeric_limits<double>::quiet_NaN());
   for (const v1::Assignment& assignment : trial.assignments()) {
     for (size_t j = 0; j < scales_.size(); ++j) {
       if (name(static_cast<int>(j)) != assignment.name()) continue;
@@ -42,11 +42,20 @@ std::vector<int> PlottedTrials::Varying() const {
   std::vector<int> varying;
   for (size_t j = 0; j < scales_.size(); ++j) {
     const bool varies = std::any_of(trials_.begin(), trials_.end(), [&](const auto& trial) {
-      return trial.places[j] != trials_[0].places[j];
+      const double place = trial.places[j], first = trials_[0].places[j];
+      return place != first && !(std::isnan(place) && std::isnan(first));
     });
     if (varies) varying.push_back(static_cast<int>(j));
   }
   return varying;
+}
+
+bool PlottedTrials::HasGaps() const {
+  const std::vector<int> varying = Varying();
+  return std::any_of(trials_.begin(), trials_.end(), [&](const PlottedTrial& trial) {
+    const auto lacks = [&](int j) { return std::isnan(trial.places[j]); };
+    return trial.objective && std::any_of(varying.begin(), varying.end(), lacks);
+  });
 }
 
 std::vector<int64_t> PlottedTrials::Ranked() const {

@@ -19,7 +19,8 @@ struct PlottedTrial {
   bool feasible = true;             // it keeps all constraints: it may be the best
   bool ended = false;
   bool early_stopped = false;
-  std::vector<double> places;  // on the scale of each parameter, from 0 to 1
+  // On the scale of each parameter, from 0 to 1; NaN where the trial does not have it.
+  std::vector<double> places;
 };
 
 class PlottedTrials {
@@ -37,6 +38,8 @@ class PlottedTrials {
   bool Better(double a, double b) const { return maximize() ? a > b : a < b; }
   const std::vector<PlottedTrial>& trials() const { return trials_; }
   const std::vector<PlotScale>& scales() const { return scales_; }
+  // Whether some trial with a result lacks a parameter that others have.
+  bool HasGaps() const;
   const std::string& name(int parameter) const {
     return experiment_.spec().parameters(parameter).name();
   }

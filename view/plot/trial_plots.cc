@@ -13,6 +13,8 @@ namespace {
 constexpr int64_t kMaxMarks = 5000;  // of one panel
 constexpr int64_t kMaxLines = 1000;
 constexpr double kParallelWidth = 1000, kParallelHeight = 420;
+// Of the height, for lines through parameters that a trial does not have.
+constexpr double kLaneOfNone = 0.1;
 
 // Every `step`-th, so that at most `most` are left.
 int64_t StepFor(int64_t count, int64_t most) {
@@ -83,6 +85,7 @@ std::string SlicePlot(const PlottedTrials& trials, const std::vector<int>& param
     panel.Draw(frame.svg(), trials.name(parameter), trials.objective());
     for (int64_t i = 0; i < count; i += step) {
       const PlottedTrial& trial = trials.trials()[ranked[i]];
+      if (std::isnan(trial.places[parameter])) continue;
       DrawMark(frame.svg(), panel.Place(trial.places[parameter], panel.y().At(*trial.objective)),
                trial);
     }
@@ -97,7 +100,7 @@ std::string ParallelPlot(const PlottedTrials& trials, const PlotOptions& options
   const int64_t best = std::min(count, kMaxLines / 2);
   const int64_t step = StepFor(count - best, kMaxLines / 2);
   const int64_t shown = best + (count - best + step - 1) / step;
-  PlotFrame frame({.title = "Parallel coordinates",
+  PlotFrame frame({.title = "Parallel coordinates: " + trials.objective(),
                    .note = ShownOf(shown, count) + trials.Counts() + "; the darker, the better",
                    .width = kParallelWidth,
                    .height = kParallelHeight},
@@ -107,14 +110,18 @@ std::string ParallelPlot(const PlottedTrials& trials, const PlotOptions& options
   const PlotScale objective = trials.ObjectiveScale(options.logarithmic);
   const PlotPanel panel = frame.Panel(PlotScale::Linear(0, 1), PlotScale::Linear(0, 1));
   const auto axes = static_cast<double>(std::max<size_t>(varying.size(), 1));
+  const bool gaps = trials.HasGaps();
+  const double foot = gaps ? kLaneOfNone : 0;
   for (int64_t i = count - 1; i >= 0; --i) {
     if (i >= best && (i - best) % step != 0) continue;
     const PlottedTrial& trial = trials.trials()[ranked[i]];
     std::vector<PlotPoint> line;
     for (size_t a = 0; a < varying.size(); ++a) {
-      line.push_back(panel.Place(static_cast<double>(a) / axes, trial.places[varying[a]]));
+      const double place = trial.places[varying[a]];
+      line.push_back(panel.Place(static_cast<double>(a) / axes,
+                                 std::isnan(place) ? foot / 4 : foot + (1 - foot) * place));
     }
-    line.push_back(panel.Place(1, objective.At(*trial.objective)));
+    line.push_back(panel.Place(1, foot + (1 - foot) * objective.At(*trial.objective)));
     const double rank =
         static_cast<double>(i) / static_cast<double>(std::max<int64_t>(count - 1, 1));
     frame.svg().Polyline(line, {.stroke = rank < 0.1 ? kPlotOrange : kPlotBlue,
@@ -125,7 +132,12 @@ std::string ParallelPlot(const PlottedTrials& trials, const PlotOptions& options
     const bool last = a == varying.size();
     const double x = last ? 1 : static_cast<double>(a) / axes;
     const std::string& name = last ? trials.objective() : trials.name(varying[a]);
-    panel.DrawUpright(frame.svg(), x, last ? objective : trials.scales()[varying[a]], name);
+    panel.DrawUpright(frame.svg(), {x, foot}, last ? objective : trials.scales()[varying[a]], name);
+  }
+  if (gaps) {
+    const PlotPoint lane = panel.Place(0, foot / 4);
+    frame.svg().Write({lane.x - 5, lane.y + 4},
+                      {.text = "none", .anchor = PlotText::Anchor::kEnd, .size = 10, .halo = true});
   }
   return frame.Finish();
 }
