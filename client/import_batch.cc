@@ -17,6 +17,7 @@
 #include "experiment/spec/objective_value.h"
 #include "experiment/spec/parse_spec.h"
 #include "experiment/spec/spec_limits.h"
+#include "experiment/spec/start_point.h"
 #include "experiment/spec/trial_result.h"
 #include "experiment/state/shared_history.h"
 #include "experiment/submission.h"
@@ -36,9 +37,9 @@ StatusOr<nlohmann::ordered_json> MakeShirabeSpec(const nlohmann::ordered_json& f
   nlohmann::ordered_json spec = {{"askAndTell", true}};
   if (!further.is_object()) return absl::InvalidArgumentError("further: is not a JSON object");
   for (const auto& [name, value] : further.items()) {
-    if (name != "additionalObjectives" && name != "constraints") {
+    if (name != "additionalObjectives" && name != "constraints" && name != "space") {
       return absl::InvalidArgumentError("further: " + Quoted(name) +
-                                        " is neither additionalObjectives nor constraints");
+                                        " is not additionalObjectives, constraints or space");
     }
     spec[name] = value;
   }
@@ -90,10 +91,12 @@ StatusOr<std::vector<v1::Assignment>> AllTyped(const v1::ExperimentSpec& spec,
                                                const ImportedTrial& trial) {
   // The first of a name counts.
   const std::map<std::string, std::string> values(trial.values.begin(), trial.values.end());
+  const std::set<std::string> conditional = experiment::ConditionalParameters(spec);
   std::vector<v1::Assignment> assignments;
   for (const v1::ParameterSpec& parameter : spec.parameters()) {
     const auto found = values.find(parameter.name());
     if (found == values.end()) {
+      if (conditional.contains(parameter.name())) continue;  // the space knows whether it must be
       return absl::InvalidArgumentError("it has no " + parameter.name());
     }
     ASSIGN_OR_RETURN(v1::Assignment assignment, Typed(parameter, found->second));

@@ -38,7 +38,7 @@ struct Imported {
   nlohmann::ordered_json objective;  // as in Katib's YAML, as is the next one
   nlohmann::ordered_json parameters;
   std::vector<ImportedTrial> trials;
-  // Of spec.shirabe: additionalObjectives and constraints, where there are any.
+  // Of spec.shirabe: additionalObjectives, constraints and space, where there are any.
   nlohmann::ordered_json further = nlohmann::ordered_json::object();
   std::vector<std::string> notes;  // what was left out, in words
   v1::Actor actor = {};            // who imports it; never from the wire

@@ -10,6 +10,7 @@
 #include "db/sqlite/sqlite.h"
 #include "experiment/spec/spec_limits.h"
 #include "import/import_readers.h"
+#include "import/optuna_space.h"
 
 // Tables of Optuna's storage (its RDB schema, 2.0 and later):
 //   studies(study_id, study_name)            study_directions(study_id, direction, objective)
@@ -39,16 +40,6 @@ struct Objective {
   bool maximize = false;
 };
 
-// A parameter over all trials of a study; ranges that changed meanwhile are joined.
-struct Dimension {
-  std::string kind;  // double, int, categorical
-  double low = 0, high = 0;
-  bool log = false;
-  std::optional<double> step;
-  std::vector<std::string> choices;
-  size_t trials = 0;
-};
-
 class Reader {
  public:
   explicit Reader(db::SqliteConnection* file) : file_(file) {}
@@ -67,11 +58,9 @@ class Reader {
   Status ReadParameters(const Study& study);
   Status ReadPoints(const Study& study, const std::vector<Objective>& objectives,
                     const std::string& sql);
-  void MakeSpace(client::Imported& imported);
-
   db::SqliteConnection* const file_;
   std::map<int64_t, client::ImportedTrial> trials_;
-  std::map<std::string, Dimension> space_;
+  OptunaSpace space_;
 };
 
 StatusOr<std::vector<Study>> Reader::Studies(const std::string& wanted) {
@@ -166,42 +155,6 @@ Status Reader::ReadTrials(const Study& study, client::Imported& imported) {
   return absl::OkStatus();
 }
 
-// One choice as the text that a program would be given.
-std::string ChoiceText(const Json& choice) {
-  return choice.is_string() ? choice.get<std::string>() : choice.dump();
-}
-
-// The value as text, and its distribution joined to what is known of the parameter.
-StatusOr<std::string> Join(const Json& distribution, double value, Dimension& dimension) {
-  const std::string kind = distribution.value("name", "");
-  const Json attributes = distribution.value("attributes", Json::object());
-  ++dimension.trials;
-  if (kind == "CategoricalDistribution") {
-    dimension.kind = "categorical";
-    dimension.choices.clear();
-    for (const Json& choice : attributes.value("choices", Json::array())) {
-      dimension.choices.push_back(ChoiceText(choice));
-    }
-    const auto index = static_cast<size_t>(value);
-    if (value < 0 || index >= dimension.choices.size()) {
-      return absl::DataLossError(absl::StrCat("choice ", value, " is not in its list"));
-    }
-    return dimension.choices[index];
-  }
-  const double low = attributes.value("low", 0.0), high = attributes.value("high", 0.0);
-  const bool first = dimension.trials == 1;
-  dimension.kind = kind.rfind("Int", 0) == 0 ? "int" : "double";
-  dimension.low = first ? low : std::min(low, dimension.low);
-  dimension.high = first ? high : std::max(high, dimension.high);
-  dimension.log = attributes.value("log", false) || kind == "LogUniformDistribution" ||
-                  kind == "IntLogUniformDistribution";
-  const Json step =
-      attributes.contains("step") ? attributes["step"] : attributes.value("q", Json());
-  const bool counts = step.is_number() && !(dimension.kind == "int" && step == 1);
-  dimension.step = counts ? std::optional(step.get<double>()) : std::nullopt;
-  return FormatNumber(value);
-}
-
 Status Reader::ReadParameters(const Study& study) {
   auto rows = file_->Prepare(
       "SELECT p.trial_id, p.param_name, p.param_value, p.distribution_json FROM trial_params p"
@@ -217,7 +170,7 @@ Status Reader::ReadParameters(const Study& study) {
     if (!distribution.is_object()) {
       return absl::DataLossError("the distribution of " + name + " is not JSON");
     }
-    auto text = Join(distribution, rows.Double(2), space_[name]);
+    auto text = space_.Add(name, distribution, rows.Double(2));
     RETURN_IF_ERROR(Prefix(trial->second.name + ", " + name, text.status()));
     trial->second.values.emplace_back(name, *std::move(text));
   }
@@ -301,33 +254,9 @@ Status Reader::ReadConstraints(const Study& study, const std::vector<Objective>&
   return absl::OkStatus();
 }
 
-// What every trial has.
-void Reader::MakeSpace(client::Imported& imported) {
-  size_t with_values = 0;
-  for (const auto& [id, trial] : trials_) with_values += trial.values.empty() ? 0 : 1;
-  imported.parameters = Json::array();
-  for (const auto& [name, dimension] : space_) {
-    if (dimension.trials < with_values) {
-      imported.notes.push_back(absl::StrCat("parameter ", name, " is left out: ", dimension.trials,
-                                            " of ", with_values, " trials have it"));
-      continue;
-    }
-    Json space = Json::object();
-    if (dimension.kind == "categorical") {
-      space["list"] = dimension.choices;
-    } else {
-      space = {{"min", FormatNumber(dimension.low)}, {"max", FormatNumber(dimension.high)}};
-      if (dimension.step) space["step"] = FormatNumber(*dimension.step);
-      if (dimension.log) space["distribution"] = "logUniform";
-    }
-    imported.parameters.push_back(
-        {{"name", name}, {"parameterType", dimension.kind}, {"feasibleSpace", std::move(space)}});
-  }
-}
-
 StatusOr<client::Imported> Reader::Read(const Study& study) {
   trials_.clear();
-  space_.clear();
+  space_ = {};
   client::Imported imported{.name = client::ExperimentNameFrom(study.name),
                             .source = "Optuna study " + study.name};
   ASSIGN_OR_RETURN(const auto objectives, ReadObjectives(study));
@@ -345,7 +274,13 @@ StatusOr<client::Imported> Reader::Read(const Study& study) {
   RETURN_IF_ERROR(ReadParameters(study));
   RETURN_IF_ERROR(ReadValues(study, objectives));
   RETURN_IF_ERROR(ReadConstraints(study, objectives, imported));
-  MakeSpace(imported);
+  std::vector<OptunaSpace::Values> trials;
+  for (const auto& [id, trial] : trials_) {
+    const bool failed = trial.phase == v1::TRIAL_FAILED;
+    if (failed || trial.values.empty()) continue;
+    trials.emplace_back(trial.values.begin(), trial.values.end());
+  }
+  space_.Describe(trials, imported);
   for (auto& [id, trial] : trials_) imported.trials.push_back(std::move(trial));
   return imported;
 }

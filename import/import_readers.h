@@ -12,9 +12,10 @@ namespace shirabe::import {
 
 // An SQLite file of Optuna (2.0 and later): the studies of this name, or all of them (""). The
 // objectives have the names of Study.set_metric_names, else value, or value_0, value_1, …; what a
-// trial says of its constraints becomes metrics constraint.NAME that must be at most 0. A parameter
-// that not every trial has is left out, as Optuna's own intersection does it; pruned trials are
-// early-stopped ones.
+// trial says of its constraints becomes metrics constraint.NAME that must be at most 0. Pruned
+// trials are early-stopped ones. A parameter that some trials have and others have not gets a
+// condition, if the values of one that was suggested before it tell which do; else it is left out,
+// as Optuna's own intersection does it.
 StatusOr<std::vector<client::Imported>> ReadOptuna(const std::string& path,
                                                    const std::string& study);
 

@@ -14,8 +14,11 @@
 namespace shirabe::import {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::StartsWith;
+using ::testing::UnorderedElementsAre;
 
 class ImportTest : public testing::Test {
  protected:
@@ -96,8 +99,10 @@ TEST_F(ImportTest, AStudyOfOptunaBecomesAnEndedExperiment) {
   ASSERT_EQ(studies->size(), 1u);
   client::Imported& study = (*studies)[0];
   EXPECT_EQ(study.name, "my-study-1");
-  EXPECT_THAT(study.notes, ElementsAre("1 trials had not ended",
-                                       "parameter extra is left out: 1 of 3 trials have it"));
+  EXPECT_THAT(study.notes,
+              ElementsAre("1 trials had not ended",
+                          "parameter extra is left out: 1 trials have it, and no other "
+                          "parameter tells which"));
   const auto client = Store(study);
   const ExperimentKey key{"default", "my-study-1"};
   const auto experiment = client->GetExperiment(key);
@@ -168,6 +173,72 @@ INSERT INTO trial_system_attributes VALUES (1, 'constraints', '[-1.0, 0.0]'),
   EXPECT_EQ(experiment->status().current_optimal_trial().objective(), 0.9);
 }
 
+// As Optuna's tutorial of conditional parameters has it: a classifier, what each kind has, and as
+// many layers as there are.
+TEST_F(ImportTest, ParametersThatNotEveryTrialHasGetConditions) {
+  std::string rows = R"sql(
+INSERT INTO studies VALUES (1, 'branches');
+INSERT INTO study_directions VALUES (1, 'MAXIMIZE', 0);
+)sql";
+  int64_t parameter = 0;
+  const auto add = [&](int trial, const char* name, double value, const std::string& kind,
+                       const std::string& attributes) {
+    absl::StrAppend(&rows, "INSERT INTO trial_params VALUES (", ++parameter, ", ", trial, ", '",
+                    name, "', ", value, ", '{\"name\": \"", kind, "\", \"attributes\": {",
+                    attributes, "}}');\n");
+  };
+  const std::string kFloat = "\"low\": 0, \"high\": 1, \"log\": false, \"step\": null";
+  const std::string kInt = "\"low\": 1, \"high\": 3, \"log\": false, \"step\": 1";
+  for (int trial = 1; trial <= 12; ++trial) {
+    const bool failed = trial == 12;  // before more than the model was suggested
+    absl::StrAppend(&rows, "INSERT INTO trials VALUES (", trial, ", ", trial - 1, ", 1, '",
+                    failed ? "FAIL" : "COMPLETE",
+                    "', '2026-01-01 00:00:00', '2026-01-01 00:00:09');\n"
+                    "INSERT INTO trial_values VALUES (",
+                    trial, ", 0, 0.", trial, ", 'FINITE');\n");
+    add(trial, "model", trial % 2, "CategoricalDistribution", R"("choices": ["svm", "net"])");
+    if (failed) continue;
+    if (trial % 2 == 0) {
+      add(trial, "kernel", trial / 2 % 2, "CategoricalDistribution",
+          R"("choices": ["rbf", "line"])");
+      if (trial / 2 % 2 == 0) add(trial, "gamma", 0.5, "FloatDistribution", kFloat);
+    } else {
+      const int layers = 1 + trial / 2 % 3;
+      add(trial, "layers", layers, "IntDistribution", kInt);
+      add(trial, "units1", 2, "IntDistribution", kInt);
+      if (layers > 1) add(trial, "units2", 3, "IntDistribution", kInt);
+      if (trial < 6) add(trial, "whim", 1, "IntDistribution", kInt);
+    }
+  }
+  auto studies = ReadOptuna(Sqlite("optuna.db", kOptunaTables + rows), "");
+  ASSERT_TRUE(studies.ok()) << studies.status();
+  const auto client = Store((*studies)[0]);
+  EXPECT_THAT((*studies)[0].notes,
+              ElementsAre("parameter whim is left out: 3 trials have it, and no other parameter "
+                          "tells which",
+                          HasSubstr("1 trials are left out (trial 11: parameter")));
+  const ExperimentKey key{"default", "branches"};
+  const auto experiment = client->GetExperiment(key);
+  ASSERT_TRUE(experiment.ok()) << experiment.status();
+  std::vector<std::string> conditions;
+  for (const auto& condition : experiment->spec().shirabe().space().conditions()) {
+    conditions.push_back(condition.parameter() + ": " + condition.when().ShortDebugString());
+  }
+  EXPECT_THAT(conditions, UnorderedElementsAre(
+                              AllOf(StartsWith("kernel: "), HasSubstr("model"), HasSubstr("svm")),
+                              AllOf(StartsWith("gamma: "), HasSubstr("kernel"), HasSubstr("rbf")),
+                              AllOf(StartsWith("layers: "), HasSubstr("model"), HasSubstr("net")),
+                              AllOf(StartsWith("units1: "), HasSubstr("model")),
+                              AllOf(StartsWith("units2: "), HasSubstr("layers"), HasSubstr("min"),
+                                    HasSubstr("2"))));
+  const auto trials = client->ListTrials({.experiment = key});
+  ASSERT_TRUE(trials.ok());
+  ASSERT_EQ(trials->size(), 11u);
+  EXPECT_EQ((*trials)[0].assignments_size(), 3);  // a net of one layer
+  EXPECT_EQ((*trials)[3].assignments_size(), 3);  // svm, rbf, gamma
+  EXPECT_EQ((*trials)[1].assignments_size(), 2);  // svm, line
+}
+
 TEST_F(ImportTest, OfTheFurtherFieldsOnlyThoseOfResultsAreTaken) {
   const std::string path = Sqlite("optuna.db", std::string(kOptunaTables) + kOptunaRows);
   auto studies = ReadOptuna(path, "");
@@ -177,7 +248,8 @@ TEST_F(ImportTest, OfTheFurtherFieldsOnlyThoseOfResultsAreTaken) {
     study.further = further;
     return Message(client::MakeBatch("default", study, absl::Now()).status());
   };
-  EXPECT_THAT(refused({{"budget", {{"maxCost", 1}}}}), HasSubstr("\"budget\" is neither"));
+  EXPECT_THAT(refused({{"budget", {{"maxCost", 1}}}}),
+              HasSubstr("\"budget\" is not additionalObjectives"));
   EXPECT_THAT(refused(nlohmann::ordered_json::array({1})), HasSubstr("not a JSON object"));
   EXPECT_THAT(refused({{"constraints", {{{"metricName", "x"}}}}}), HasSubstr("give min, max"));
 }

@@ -1,0 +1,162 @@
+#include "import/optuna_space.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/text/number.h"
+
+namespace shirabe::import {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// The values of a parameter in trials that have a certain other one, and in those that have not.
+struct Told {
+  std::set<std::string> with, without;
+};
+
+// One choice as the text that a program would be given.
+std::string ChoiceText(const Json& choice) {
+  return choice.is_string() ? choice.get<std::string>() : choice.dump();
+}
+
+// What tells `with` from `without`: a list of values of a categorical parameter, a range of an
+// integer; null if nothing does.
+Json MatcherOf(const std::string& kind, const Told& told) {
+  if (told.with.empty() || told.without.empty()) return nullptr;
+  if (kind == "categorical") {
+    for (const std::string& value : told.without) {
+      if (told.with.contains(value)) return nullptr;
+    }
+    return told.with;
+  }
+  if (kind != "int") return nullptr;
+  const auto ends = [](const std::set<std::string>& texts) {
+    std::vector<double> numbers;
+    for (const std::string& text : texts) numbers.push_back(ParseNumber(text).value_or(0));
+    const auto [least, greatest] = std::minmax_element(numbers.begin(), numbers.end());
+    return std::pair(*least, *greatest);
+  };
+  const auto [with_least, with_greatest] = ends(told.with);
+  const auto [without_least, without_greatest] = ends(told.without);
+  if (with_least > without_greatest) return {{"min", with_least}};
+  if (with_greatest < without_least) return {{"max", with_greatest}};
+  return nullptr;
+}
+
+}  // namespace
+
+StatusOr<std::string> OptunaSpace::Add(const std::string& name, const Json& distribution,
+                                       double value) {
+  const auto [dimension, added] = dimensions_.try_emplace(name);
+  if (added) dimension->second.order = dimensions_.size();
+  return Join(distribution, value, dimension->second);
+}
+
+// The value as text, and its distribution joined to what is known of the parameter.
+StatusOr<std::string> OptunaSpace::Join(const Json& distribution, double value,
+                                        Dimension& dimension) {
+  const std::string kind = distribution.value("name", "");
+  const Json attributes = distribution.value("attributes", Json::object());
+  ++dimension.trials;
+  if (kind == "CategoricalDistribution") {
+    dimension.kind = "categorical";
+    dimension.choices.clear();
+    for (const Json& choice : attributes.value("choices", Json::array())) {
+      dimension.choices.push_back(ChoiceText(choice));
+    }
+    const auto index = static_cast<size_t>(value);
+    if (value < 0 || index >= dimension.choices.size()) {
+      return absl::DataLossError(absl::StrCat("choice ", value, " is not in its list"));
+    }
+    return dimension.choices[index];
+  }
+  const double low = attributes.value("low", 0.0), high = attributes.value("high", 0.0);
+  const bool first = dimension.trials == 1;
+  dimension.kind = kind.rfind("Int", 0) == 0 ? "int" : "double";
+  dimension.low = first ? low : std::min(low, dimension.low);
+  dimension.high = first ? high : std::max(high, dimension.high);
+  dimension.log = attributes.value("log", false) || kind == "LogUniformDistribution" ||
+                  kind == "IntLogUniformDistribution";
+  const Json step =
+      attributes.contains("step") ? attributes["step"] : attributes.value("q", Json());
+  const bool counts = step.is_number() && !(dimension.kind == "int" && step == 1);
+  dimension.step = counts ? std::optional(step.get<double>()) : std::nullopt;
+  return FormatNumber(value);
+}
+
+// The parameter among `known` that tells which trials have this one, of those that were suggested
+// before it the last; null if none does.
+OptunaSpace::Json OptunaSpace::ConditionOf(const std::string& name,
+                                           const std::vector<Values>& trials,
+                                           const std::set<std::string>& known) const {
+  Json condition;
+  size_t order = 0;
+  for (const std::string& parent : known) {
+    const Dimension& dimension = dimensions_.at(parent);
+    if (dimension.order > dimensions_.at(name).order || dimension.order < order) continue;
+    Told told;
+    bool alone = false;  // a trial has the parameter without its parent
+    for (const Values& values : trials) {
+      const auto value = values.find(parent);
+      const bool has = values.contains(name);
+      alone = alone || (has && value == values.end());
+      if (value != values.end()) (has ? told.with : told.without).insert(value->second);
+    }
+    const Json matcher = alone ? Json() : MatcherOf(dimension.kind, told);
+    if (matcher.is_null()) continue;
+    order = dimension.order;
+    condition = {{"parameter", name}, {"when", {{parent, matcher}}}};
+  }
+  return condition;
+}
+
+// What every trial has, and what exists only with values of that.
+std::vector<OptunaSpace::Json> OptunaSpace::FindConditions(const std::vector<Values>& trials,
+                                                           std::set<std::string>& known) const {
+  std::vector<Json> conditions;
+  for (size_t before = dimensions_.size() + 1; before != known.size();) {
+    before = known.size();
+    for (const auto& [name, dimension] : dimensions_) {
+      if (known.contains(name)) continue;
+      const auto has = [&name = name](const Values& values) { return values.contains(name); };
+      if (std::all_of(trials.begin(), trials.end(), has)) {
+        known.insert(name);
+        continue;
+      }
+      Json condition = ConditionOf(name, trials, known);
+      if (condition.is_null()) continue;
+      known.insert(name);
+      conditions.push_back(std::move(condition));
+    }
+  }
+  return conditions;
+}
+
+void OptunaSpace::Describe(const std::vector<Values>& trials, client::Imported& imported) const {
+  std::set<std::string> known;
+  const std::vector<Json> conditions = FindConditions(trials, known);
+  if (!conditions.empty()) imported.further["space"]["conditions"] = conditions;
+  imported.parameters = Json::array();
+  for (const auto& [name, dimension] : dimensions_) {
+    if (!known.contains(name)) {
+      imported.notes.push_back(absl::StrCat("parameter ", name, " is left out: ", dimension.trials,
+                                            " trials have it, and "
+                                            "no other parameter tells which"));
+      continue;
+    }
+    Json space = Json::object();
+    if (dimension.kind == "categorical") {
+      space["list"] = dimension.choices;
+    } else {
+      space = {{"min", FormatNumber(dimension.low)}, {"max", FormatNumber(dimension.high)}};
+      if (dimension.step) space["step"] = FormatNumber(*dimension.step);
+      if (dimension.log) space["distribution"] = "logUniform";
+    }
+    imported.parameters.push_back(
+        {{"name", name}, {"parameterType", dimension.kind}, {"feasibleSpace", std::move(space)}});
+  }
+}
+
+}  // namespace shirabe::import
