@@ -50,7 +50,7 @@ TEST(VerbTest, EachVerbKnowsItsOwnWords) {
   EXPECT_THAT(next({"import", "csv", ""}), IsEmpty());
   EXPECT_THAT(next({"config", ""}), Contains("use-context"));
   EXPECT_THAT(next({"completion", ""}), ElementsAre("bash", "zsh", "fish"));
-  EXPECT_THAT(next({"explain", ""}), ElementsAre("algorithm", "stopper"));
+  EXPECT_THAT(next({"explain", ""}), ElementsAre("algorithm", "experiment", "stopper"));
   EXPECT_THAT(next({"explain", "algorithm", ""}),
               AllOf(Contains("tpe"), Not(Contains("medianstop"))));
   EXPECT_THAT(next({"explain", "stopper", ""}),

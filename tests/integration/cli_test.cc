@@ -123,6 +123,18 @@ TEST_F(CliTest, ExplainsWhatTheRegistriesHold) {
   EXPECT_EQ(unknown.code, 3);
   EXPECT_THAT(unknown.err, HasSubstr("did you mean \"medianstop\"?"));
   EXPECT_EQ(cli_.Run({"explain", "weather"}).code, 2);
+  const Outcome space = cli_.Run({"explain", "experiment.spec.shirabe.space"});
+  EXPECT_THAT(space.out, HasSubstr("FIELD: spec.shirabe.space (object)\n"));
+  EXPECT_THAT(space.out, HasSubstr("  linear (list of object)\n    sums of parameters"));
+  EXPECT_THAT(cli_.Run({"explain", "spec.objective.type"}).out,
+              HasSubstr("(text, required, one of minimize, maximize)"));
+  EXPECT_THAT(cli_.Run({"explain", "spec.parameters[0].name"}).out,
+              HasSubstr("FIELD: spec.parameters.name (text"));
+  EXPECT_EQ(cli_.Json({"explain", "spec.maxTrialCount", "-o", "json"})["type"], "integer");
+  const Outcome mistaken = cli_.Run({"explain", "spec.objectives"});
+  EXPECT_NE(mistaken.code, 0);
+  EXPECT_THAT(mistaken.err, HasSubstr("did you mean \"objective\"?"));
+  EXPECT_NE(cli_.Run({"explain", "spec.objective.type.of"}).code, 0);
 }
 
 TEST_F(CliTest, TheQuickFormEndsWithTheBestTrial) {
