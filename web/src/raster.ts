@@ -6,7 +6,8 @@
 export interface RasterTask {
   width: number; // in pixels of the screen
   height: number;
-  positions: Float32Array[]; // an axis each: of every row 0 (bottom) to 1, NaN = is not there
+  foot: number; // of it, the lowest: the lane of what has no value; 0 = there is none
+  positions: Float32Array[]; // an axis each: of every row 0 (bottom) to 1, NaN = has no value
   x: number[]; // of the axes, in pixels
   quality: Float32Array; // of every row: 0 = worst, 1 = best, NaN = without a result
   chosen: Uint8Array; // of every row: 1 = shown in colour
@@ -21,21 +22,23 @@ interface Layer {
 
 // All lines between two neighbouring axes. The innermost loop of the picture: numbers only.
 function drawBetween(task: RasterTask, layers: [Layer, Layer], axis: number): void {
-  const { width, height, chosen, quality } = task;
+  const { width, height, foot, chosen, quality } = task;
   const [left, right] = [task.positions[axis]!, task.positions[axis + 1]!];
   const [x0, x1] = [task.x[axis]!, task.x[axis + 1]!];
   const [begin, end] = [Math.max(0, Math.ceil(x0)), Math.min(width - 1, Math.floor(x1))];
-  const [top, span] = [MARGIN, height - 1 - 2 * MARGIN];
+  const [top, span] = [MARGIN, height - foot - 1 - 2 * MARGIN];
+  const lane = foot > 0 ? height - foot / 2 : NaN;
   // Where there are few they may be wider.
   const wide = chosen.length > 300 ? 0 : 1;
   for (let row = 0; row < chosen.length; ++row) {
     const [a, b] = [left[row]!, right[row]!];
-    if (a !== a || b !== b) continue; // NaN
+    const from = a !== a ? lane : top + (1 - a) * span;
+    const to = b !== b ? lane : top + (1 - b) * span;
+    if (from !== from || to !== to) continue; // NaN
     const { count, quality: sum } = layers[chosen[row] === 1 ? 1 : 0];
     const known = quality[row]!;
     const good = known !== known ? 0 : known;
-    const from = top + (1 - a) * span;
-    const slope = (top + (1 - b) * span - from) / (x1 - x0);
+    const slope = (to - from) / (x1 - x0);
     // A steep line goes through several pixels of a column.
     const thick = Math.abs(slope);
     const half = thick > 1 ? thick / 2 : 0;

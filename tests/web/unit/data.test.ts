@@ -100,7 +100,7 @@ test("quality is by rank, and points to what is better", () => {
 
 test("a picture of lines: where they are, how many, and nothing where a value is missing", () => {
   const task = {
-    width: 40, height: 20, x: [0, 39], colours: VIRIDIS,
+    width: 40, height: 20, foot: 0, x: [0, 39], colours: VIRIDIS,
     faint: [9, 9, 9] as [number, number, number],
     positions: [Float32Array.from([0, NaN, 1]), Float32Array.from([0, 1, 1])],
     quality: Float32Array.from([1, 1, 0]), chosen: Uint8Array.from([1, 1, 0]),
@@ -110,6 +110,18 @@ test("a picture of lines: where they are, how many, and nothing where a value is
   assert.ok(alpha(20, 17) > 100, "the chosen line lies at the bottom");
   assert.ok(alpha(20, 2) > 0 && alpha(20, 2) < 100, "the other one is faint, at the top");
   assert.equal(alpha(20, 10), 0, "the line without a value is nowhere");
+});
+
+test("a line without a value goes on through the lane beneath the axes", () => {
+  const pixels = raster({
+    width: 40, height: 30, foot: 10, x: [0, 19, 39], colours: VIRIDIS, faint: [9, 9, 9],
+    positions: [[0, 1], [NaN, 1], [NaN, 0]].map((one) => Float32Array.from(one)),
+    quality: Float32Array.from([1, NaN]), chosen: Uint8Array.from([1, 1]),
+  });
+  const alpha = (x: number, y: number) => pixels[4 * (y * 40 + x) + 3]!;
+  assert.ok(alpha(0, 17) > 100, "it begins at the bottom of its axis");
+  assert.ok(alpha(30, 25) > 100, "and goes on in the middle of the lane");
+  assert.ok(alpha(39, 17) > 100, "the other one ends at the bottom of the axis, not in the lane");
 });
 
 test("YAML: what would be read as another type is quoted", () => {

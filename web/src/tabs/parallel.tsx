@@ -3,55 +3,22 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Axis, Scale } from "../axes.js";
 import {
-  defaultScale, makeAxis, nameOfColumn, positionsOf, qualityOfTrials, ticksOf, valueAt,
+  defaultScale, makeAxis, nameOfColumn, positionsOf, qualityOfTrials, valueAt,
 } from "../axes.js";
 import type { Column } from "../api/columns.js";
 import { varying } from "../api/columns.js";
 import { withTerm } from "../filter.js";
 import { count, short } from "../format.js";
 import { namespaceFlag, shownOf, useShared } from "../pages/context.js";
-import type { RasterTask } from "../raster.js";
 import { VIRIDIS } from "../raster.js";
-import { recording } from "../recording.js";
+import { draw } from "../raster_client.js";
 import { maximizes } from "../state.js";
 import { colours } from "../theme.js";
 import { Menu } from "../ui/menu.js";
 import { Empty, Panel } from "../ui/panel.js";
 import { param, setParams } from "../url.js";
-
-const HEIGHT = 380;
-const TOP = 46;
-const SIDE = 70;
-
-let worker: Worker | null = null;
-let last = 0;
-const waiting = new Map<number, (picture: ImageData) => void>();
-
-// Null where there are no workers; then the page draws itself.
-function theWorker(): Worker | null {
-  if (worker) return worker;
-  const script = document.querySelector<HTMLScriptElement>("script[data-raster]");
-  if (!script) return null;
-  // A file from the disk may start scripts without imports only, which is what a report has.
-  const type = recording() ? "classic" : "module";
-  worker = new Worker(new URL(script.dataset["raster"]!, document.baseURI), { type });
-  worker.onmessage = (event) => {
-    const { id, width, height, pixels } = event.data as {
-      id: number; width: number; height: number; pixels: Uint8ClampedArray<ArrayBuffer>;
-    };
-    waiting.get(id)?.(new ImageData(pixels, width, height));
-    for (const known of waiting.keys()) if (known <= id) waiting.delete(known);
-  };
-  return worker;
-}
-
-function draw(task: RasterTask): Promise<ImageData> {
-  return new Promise((resolve) => {
-    const id = ++last;
-    waiting.set(id, resolve);
-    theWorker()?.postMessage({ id, task });
-  });
-}
+import type { Place, Range } from "./parallel_axes.js";
+import { Axes, INNER, SIDE, TOP, footOf, heightOf } from "./parallel_axes.js";
 
 function hexColour(name: string): [number, number, number] {
   const text = getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
@@ -86,12 +53,6 @@ function printScales(scales: Map<string, Scale>): string {
   return [...scales].map(([name, scale]) => `${encodeURIComponent(name)}:${scale}`).join(",");
 }
 
-interface Range {
-  axis: number;
-  from: number; // positions
-  to: number;
-}
-
 // The terms of a filter that choose this range of an axis.
 export function rangeTerms(axis: Axis, range: { from: number; to: number }): string[] {
   const [low, high] = [Math.min(range.from, range.to), Math.max(range.from, range.to)];
@@ -117,104 +78,35 @@ function applyRange(axis: Axis, range: { from: number; to: number } | null): voi
   setParams({ filter });
 }
 
-interface OverlayProps {
-  axes: Axis[];
-  width: number;
-  x: number[];
-  onScale: (axis: Axis) => void;
+function applyDrag(axis: Axis, range: Range): void {
+  const moved = Math.abs(range.from - range.to) > 0.015;
+  applyRange(axis, moved || axis.scale === "category" ? range : null);
 }
 
-function Overlay(props: OverlayProps) {
-  const { axes, x } = props;
-  const [range, setRange] = useState<Range | null>(null);
-  const svg = useRef<SVGSVGElement>(null);
-  const inner = HEIGHT - TOP - 20;
-  const position = (event: PointerEvent) => {
-    const top = svg.current!.getBoundingClientRect().top + TOP;
-    return Math.max(0, Math.min(1, 1 - (event.clientY - top) / inner));
-  };
-  const y = (at: number) => TOP + (1 - at) * inner;
-  return (
-    <svg
-      ref={svg}
-      class="overlay"
-      width={props.width}
-      height={HEIGHT}
-      onPointerMove={(event) => range && setRange({ ...range, to: position(event) })}
-      onPointerUp={() => {
-        if (!range) return;
-        const moved = Math.abs(range.from - range.to) > 0.015;
-        const axis = axes[range.axis]!;
-        applyRange(axis, moved || axis.scale === "category" ? range : null);
-        setRange(null);
-      }}
-    >
-      {axes.map((axis, i) => (
-        <g key={axis.column.name} transform={`translate(${x[i]},0)`}>
-          <foreignObject x={-SIDE} y={0} width={2 * SIDE} height={TOP - 6}>
-            <button
-              class="plain axis-name"
-              title={`${axis.name}: ${axis.scale}; click for another scale`}
-              onClick={() => props.onScale(axis)}
-            >
-              <b>{axis.name}</b>
-              <small>{axis.scale === "category" ? "" : axis.scale}</small>
-            </button>
-          </foreignObject>
-          <line y1={TOP} y2={TOP + inner} />
-          {ticksOf(axis).map((tick) => (
-            <g key={tick.text} transform={`translate(0,${y(tick.position)})`}>
-              <line x1={-4} x2={0} />
-              <text class="halo" x={-7} dy="0.32em">{tick.text.slice(0, 16)}</text>
-            </g>
-          ))}
-          <rect
-            class="brush-area"
-            x={-12}
-            width={24}
-            y={TOP}
-            height={inner}
-            onPointerDown={(event) => {
-              svg.current!.setPointerCapture(event.pointerId);
-              const at = position(event);
-              setRange({ axis: i, from: at, to: at });
-            }}
-          />
-          {range?.axis === i && (
-            <rect
-              class="brush"
-              x={-7}
-              width={14}
-              y={y(Math.max(range.from, range.to))}
-              height={Math.abs(y(range.from) - y(range.to))}
-            />
-          )}
-        </g>
-      ))}
-    </svg>
-  );
+function usePositions(axes: Axis[]): Float32Array[] {
+  const { data } = useShared();
+  const { rows } = data!.table;
+  const id = axes
+    .map((axis) => `${axis.column.name} ${axis.scale} ${axis.low} ${axis.high}`).join();
+  return useMemo(() => axes.map((axis) => positionsOf(axis, rows)), [id, data!.version]);
 }
 
-function useRaster(axes: Axis[], x: number[], width: number, chosen: Uint8Array) {
+function useRaster(positions: Float32Array[], place: Place, chosen: Uint8Array) {
   const { data } = useShared();
   const canvas = useRef<HTMLCanvasElement>(null);
   const [took, setTook] = useState(0);
   const tint = colours.value;
-  const rows = data!.table.rows;
-  const version = data!.version;
-  const quality = useMemo(() => qualityOfTrials(data!), [version]);
-  const id = axes
-    .map((axis) => `${axis.column.name} ${axis.scale} ${axis.low} ${axis.high}`).join();
-  const positions = useMemo(() => axes.map((axis) => positionsOf(axis, rows)), [id, version]);
+  const { width, x } = place;
+  const quality = useMemo(() => qualityOfTrials(data!), [data!.version]);
+  const foot = footOf(place);
   useEffect(() => {
-    if (width === 0 || axes.length < 2) return;
+    if (width === 0 || positions.length < 2) return;
     let current = true;
     const scale = Math.min(devicePixelRatio, 2);
     const began = performance.now();
-    const inner = HEIGHT - TOP - 20;
     void draw({
-      width: Math.round(width * scale), height: Math.round(inner * scale), positions,
-      x: x.map((at) => at * scale), quality, chosen,
+      width: Math.round(width * scale), height: Math.round((INNER + foot) * scale),
+      foot: foot * scale, positions, x: x.map((at) => at * scale), quality, chosen,
       colours: paletteFor(), faint: hexColour("dim"),
     }).then((picture) => {
       if (!current || !canvas.current) return;
@@ -226,12 +118,18 @@ function useRaster(axes: Axis[], x: number[], width: number, chosen: Uint8Array)
     return () => {
       current = false;
     };
-  }, [positions, chosen, width, tint, x.join()]);
+  }, [positions, chosen, width, foot, tint, x.join()]);
   return { canvas, took };
 }
 
-function Picture(props: { axes: Axis[]; chosen: Uint8Array; onScale: (axis: Axis) => void;
-  label: string }) {
+interface PictureProps {
+  axes: Axis[];
+  chosen: Uint8Array;
+  label: string;
+  onScale: (axis: Axis) => void;
+}
+
+function Picture(props: PictureProps) {
   const box = useRef<HTMLDivElement>(null);
   const [width, setWidth] = useState(0);
   useEffect(() => {
@@ -241,21 +139,34 @@ function Picture(props: { axes: Axis[]; chosen: Uint8Array; onScale: (axis: Axis
   }, []);
   const { axes } = props;
   const least = Math.max(width, axes.length * 90 + SIDE);
+  const positions = usePositions(axes);
+  const lanes = useMemo(() => positions.map((one) => one.some(Number.isNaN)), [positions]);
   const x = axes.map((_, i) => SIDE + (i * (least - 2 * SIDE)) / Math.max(1, axes.length - 1));
-  const { canvas, took } = useRaster(axes, x, least, props.chosen);
+  const place = { width: least, x, lanes };
+  const { canvas, took } = useRaster(positions, place, props.chosen);
   return (
-    <div class="parallel" ref={box} tabIndex={0} role="group" aria-label={props.label}>
-      <div style={{ width: `${least}px`, height: `${HEIGHT}px` }}>
-        <canvas
-          ref={canvas}
-          role="img"
-          aria-label={props.label}
-          data-took={Math.round(took)}
-          style={{ top: `${TOP}px`, width: `${least}px`, height: `${HEIGHT - TOP - 20}px` }}
-        />
-        <Overlay axes={axes} width={least} x={x} onScale={props.onScale} />
+    <>
+      <div class="parallel" ref={box} tabIndex={0} role="group" aria-label={props.label}>
+        <div style={{ width: `${least}px`, height: `${heightOf(place)}px` }}>
+          <canvas
+            ref={canvas}
+            role="img"
+            aria-label={props.label}
+            data-took={Math.round(took)}
+            style={{ top: `${TOP}px`, width: `${least}px`, height: `${INNER + footOf(place)}px` }}
+          />
+          <Axes axes={axes} place={place} onScale={props.onScale} onRange={applyDrag} />
+        </div>
       </div>
-    </div>
+      <div class="legend">
+        <span>
+          worst <span class="ramp" aria-hidden="true" /> best
+        </span>
+        <span>grey: left out by the filter</span>
+        {lanes.includes(true) && <span>none: without the parameter, or without a result</span>}
+        <span>drag along an axis to choose a range; click it to take that back</span>
+      </div>
+    </>
   );
 }
 
@@ -362,16 +273,7 @@ export function Parallel() {
       {table.rows === 0 || axes.length < 2 ? (
         <Empty title={table.rows === 0 ? "No trials yet" : "No parameter varies yet"} />
       ) : (
-        <>
-          <Picture axes={axes} chosen={chosen} onScale={onScale} label={label} />
-          <div class="legend">
-            <span>
-              worst <span class="ramp" aria-hidden="true" /> best
-            </span>
-            <span>grey: left out by the filter</span>
-            <span>drag along an axis to choose a range; click it to take that back</span>
-          </div>
-        </>
+        <Picture axes={axes} chosen={chosen} onScale={onScale} label={label} />
       )}
     </Panel>
   );
