@@ -62,3 +62,13 @@ test("a line of a trial without a parameter goes on through a lane beneath its a
     assert.ok(await ink(page, ".parallel canvas", { x: [0.9, 0.94] }) > 100);
     await page.getByText("none: without the parameter, or without a result").waitFor();
   }));
+
+test("a slice of a parameter that no trial shown has is left out, and it is said", () =>
+  on(server, "#/e/default/models/analysis?filter=model%3Dsvm", async (page) => {
+    await page.getByText("No trial shown with a result has depth.").waitFor();
+    const names = await page.locator(".slice figcaption").allInnerTexts();
+    assert.deepEqual(names.map((one) => one.trim().split(/\s/)[0]), ["model", "c"]);
+    await page.getByRole("searchbox").fill("");
+    await page.locator(".slice").nth(2).waitFor();
+    assert.equal(await page.getByText("No trial shown with").count(), 0);
+  }));

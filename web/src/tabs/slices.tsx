@@ -4,10 +4,11 @@ import type { PartialDependence } from "../api/analysis.js";
 import { readPartialDependence } from "../api/analysis.js";
 import type { Axis } from "../axes.js";
 import { defaultScale, makeAxis, positionOf, qualityOfTrials, ticksOf } from "../axes.js";
+import type { Column } from "../api/columns.js";
 import { varying } from "../api/columns.js";
 import type { DotPicture } from "../dots.js";
 import { drawDots } from "../dots.js";
-import { count, short } from "../format.js";
+import { count, plural, short } from "../format.js";
 import { useLoad } from "../load.js";
 import { namespaceFlag, shownOf, useShared } from "../pages/context.js";
 import { VIRIDIS, shade } from "../raster.js";
@@ -156,7 +157,7 @@ function drawSlice(canvas: HTMLCanvasElement, slice: Slice, picture: DotPicture 
   drawAxes(context, slice);
   context.save();
   context.beginPath();
-  context.rect(LEFT - 4, 4, WIDTH - LEFT + 4, HEIGHT - BOTTOM);
+  context.rect(LEFT - 4, 4, WIDTH - LEFT, HEIGHT - BOTTOM);
   context.clip();
   if (picture) drawPicture(context, picture);
   else drawEach(context, slice);
@@ -192,6 +193,11 @@ function OneSlice(props: { slice: Slice; metric: string }) {
   );
 }
 
+// a, b or c
+function eitherOf(names: string[]): string {
+  return names.length < 2 ? names.join() : `${names.slice(0, -1).join(", ")} or ${names.at(-1)}`;
+}
+
 export function Slices() {
   const { experiment, data, rows, key } = useShared();
   const table = data!.table;
@@ -207,18 +213,22 @@ export function Slices() {
     (abort) => Promise.all(parameters.map((one) =>
       readPartialDependence(key, [one.name.slice(6)], abort).catch(() => null))),
   );
-  const slices = useMemo(() => {
+  const { slices, without } = useMemo(() => {
     const objective = table.column("objective");
-    if (!objective) return [];
+    if (!objective) return { slices: [], without: [] };
     const finite = rows.filter((row) => Number.isFinite(objective.values[row]!));
     const exact = makeAxis(objective, finite, "linear", experiment);
     const margin = (exact.high - exact.low) * 0.04;
     const y = { ...exact, low: exact.low - margin, high: exact.high + margin };
     const quality = qualityOfTrials(data!);
-    return parameters.map((column, i): Slice => ({
-      x: makeAxis(column, finite, defaultScale(column.name, experiment), experiment),
-      y, rows: finite, quality, model: models.value?.[i] ?? null,
-    }));
+    const has = (column: Column) => finite.some((row) => !Number.isNaN(column.values[row]!));
+    return {
+      slices: parameters.flatMap((column, i): Slice[] => (has(column) ? [{
+        x: makeAxis(column, finite, defaultScale(column.name, experiment), experiment),
+        y, rows: finite, quality, model: models.value?.[i] ?? null,
+      }] : [])),
+      without: parameters.filter((one) => !has(one)).map((one) => one.name.slice(6)),
+    };
   }, [data!.version, rows, models.value, parameters.length]);
   const few = models.value?.find((one) => one?.basis.tooFew)?.basis.tooFew;
   const any = models.value?.some((one) => one !== null && one.mean.length > 0);
@@ -227,7 +237,8 @@ export function Slices() {
       title={`${metric} over each parameter`}
       shown={shownOf(rows.length, data)}
       command={`shirabe plot ${key.name}${namespaceFlag(key)} slice -o slice.svg`}
-      summary={`${parameters.length} pictures, one for each parameter that varies`}
+      summary={`${plural(slices.length, "picture")}, one for each parameter that varies` +
+        (without.length > 0 ? `; no trial shown with a result has ${eitherOf(without)}` : "")}
       tools={
         <label>
           <input
@@ -247,7 +258,8 @@ export function Slices() {
       })}
     >
       {slices.length === 0 ? (
-        <Empty title="No parameter varies yet" />
+        <Empty title={parameters.length === 0 ? "No parameter varies yet"
+          : rows.length === 0 ? "No trial meets this filter" : "No trial shown has a result"} />
       ) : (
         <>
           {few && <p class="hint">The model says nothing yet: {few}</p>}
@@ -262,6 +274,9 @@ export function Slices() {
               {count(rows.length)} trials in {WIDTH} × {HEIGHT} pixels: those in the same pixel are
               one dot of their mean colour, the more the darker.
             </p>
+          )}
+          {without.length > 0 && (
+            <p class="hint">No trial shown with a result has {eitherOf(without)}.</p>
           )}
           <div class="small-charts">
             {slices.map((slice) => (
