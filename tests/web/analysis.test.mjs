@@ -2,9 +2,10 @@
 // or hold quotes, one selection.
 import assert from "node:assert/strict";
 import { before, test } from "node:test";
-import { asked, newHome, on, serve } from "./harness.mjs";
+import { asked, newHome, on, serve, shirabe } from "./harness.mjs";
 
 let server;
+const WORDS = ["=1+1", "a,b", 'say "hi"', "<b>x</b>", 'sgd, "slow"', '5" disk'];
 
 // Asked for and told; the last `open` of them are left running.
 async function make(name, more, { trials, open = 0, value }) {
@@ -36,6 +37,10 @@ before(async () => {
       ],
     },
   }, { trials: 24, open: 2, value: Math.cos });
+  await make("odd", {
+    parameters: [number('p, "q" | x<1', 0, 1), category("opt", ...WORDS),
+      number("narrow", 0.98221, 0.98224)],
+  }, { trials: 40, value: Math.sin });
 });
 
 const drawn = (page) => page.waitForFunction(() =>
@@ -71,4 +76,87 @@ test("a slice of a parameter that no trial shown has is left out, and it is said
     await page.getByRole("searchbox").fill("");
     await page.locator(".slice").nth(2).waitFor();
     assert.equal(await page.getByText("No trial shown with").count(), 0);
+  }));
+
+// Presses an axis at one share of its length, from its top, and lets go at another.
+async function brush(page, axis, from, to = from) {
+  const area = page.locator(".brush-area").nth(axis);
+  await area.scrollIntoViewIfNeeded();
+  const box = await area.boundingBox();
+  const x = box.x + box.width / 2;
+  await page.mouse.move(x, box.y + from * box.height);
+  await page.mouse.down();
+  await page.mouse.move(x, box.y + to * box.height, { steps: 4 });
+  await page.mouse.up();
+}
+
+// Of all trials, by the values themselves.
+async function trialsOf(name, parameter, keep) {
+  const one = `/api/v1/namespaces/default/experiments/${name}/trials`;
+  const { items } = await server.call("GET", `${one}?pageSize=100`);
+  return items.filter((trial) => keep(trial.spec.parameterAssignments
+    .find((one) => one.name === parameter)?.value)).length;
+}
+
+const filterOf = (page) => page.getByRole("searchbox").inputValue();
+const said = (n, of) => (n === of ? `${of} trials` : `${n} of ${of} trials shown`);
+
+test("a click on a category chooses it, whatever letters it has, here and in the command", () =>
+  on(server, "#/e/default/odd/analysis", async (page) => {
+    await drawn(page);
+    let inFilter = 0;
+    for (const [i, word] of WORDS.entries()) {
+      await brush(page, 1, 1 - i / (WORDS.length - 1));
+      const n = await trialsOf("odd", "opt", (value) => value === word);
+      assert.ok(n > 0, word);
+      await page.getByText(said(n, 40)).first().waitFor();
+      const filter = await filterOf(page);
+      if (filter === "") {
+        await page.getByRole("button", { name: `opt is ${word}` }).waitFor();
+        continue;
+      }
+      ++inFilter;
+      const found = shirabe(server.home, "get", "trials", "odd", "--filter", filter, "-o", "name");
+      assert.equal(found.trim().split("\n").length, n, filter);
+    }
+    assert.equal(inFilter, WORDS.length - 1); // the language has no word for one quote
+    // The same again takes it back.
+    await brush(page, 1, 0);
+    await page.getByText("40 trials", { exact: true }).first().waitFor();
+  }));
+
+test("a drag over three categories keeps all three", () =>
+  on(server, "#/e/default/odd/analysis", async (page) => {
+    await drawn(page);
+    await brush(page, 1, 0.38, 0.82);
+    const n = await trialsOf("odd", "opt", (value) => WORDS.slice(1, 4).includes(value));
+    await page.getByText(said(n, 40)).first().waitFor();
+    // Two tabs on, it still holds.
+    await page.getByRole("link", { name: "Trials", exact: true }).click();
+    await page.getByText(said(n, 40)).first().waitFor();
+    await page.getByText(/^The command does not choose by opt is a,b or/).waitFor();
+    await page.getByRole("button", { name: /^opt is a,b or/ }).click();
+    await page.getByText("40 trials", { exact: true }).first().waitFor();
+  }));
+
+test("a narrow range, and a name that no filter can hold, choose what was dragged over", () =>
+  on(server, "#/e/default/odd/analysis", async (page) => {
+    await drawn(page);
+    await brush(page, 2, 0, 0.5);
+    await page.getByText(/^[12]\d of 40 trials shown/).first().waitFor();
+    assert.match(await filterOf(page), /^param\.narrow>=0\.9822\d+$/);
+    await brush(page, 0, 0.02, 0.98);
+    await page.getByRole("button", { name: /^p, "q" \| x<1 from 0\.0/ }).waitFor();
+    await page.getByText(/^[12]?\d of 40 trials shown/).first().waitFor();
+  }));
+
+test("the lane beneath an axis chooses the trials without a value", () =>
+  on(server, "#/e/default/models/analysis", async (page) => {
+    await drawn(page);
+    const n = await trialsOf("models", "depth", (value) => value === undefined);
+    await page.locator(".none-area").nth(1).click();
+    await page.getByRole("button", { name: "depth: none" }).waitFor();
+    await page.getByText(said(n, 24)).first().waitFor();
+    await page.locator(".none-area").nth(1).click();
+    await page.getByText("24 trials", { exact: true }).first().waitFor();
   }));

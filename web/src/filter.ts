@@ -119,8 +119,15 @@ export function compare(a: Value, b: Value, descending: boolean): number {
   return descending ? -order : order;
 }
 
-// One term more, or in place of those of the same field.
-export function withTerm(text: string, field: string, term: string): string {
-  const kept = split(text).filter((part) => !part.startsWith(field));
-  return [...kept, term].join(",");
+// Without the terms of this field, by whichever of its names; null if the filter cannot be read.
+export function withoutField(text: string, name: string, fields: Field[]): string | null {
+  try {
+    return split(text).filter((part) => {
+      const [term] = parseFilter(part);
+      return term === undefined || term.operator === "~" || find(fields, term.field).name !== name;
+    }).join(",");
+  } catch (error) {
+    if (error instanceof FilterError) return null;
+    throw error;
+  }
 }

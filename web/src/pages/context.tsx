@@ -6,8 +6,10 @@ import type { Key } from "../api/experiments.js";
 import type { TrialColumns } from "../api/columns.js";
 import type { TrialData } from "../api/trials.js";
 import type { Experiment } from "../api/records.js";
+import type { Brush } from "../brush.js";
+import { meets, parseBrush, printBrush, termsOf } from "../brush.js";
 import type { Field } from "../filter.js";
-import { FilterError, chooser } from "../filter.js";
+import { FilterError, chooser, withoutField } from "../filter.js";
 import { count, shellWord } from "../format.js";
 import { param, setParams, place } from "../url.js";
 
@@ -36,20 +38,63 @@ export function fieldsOf(table: TrialColumns): Field[] {
     }));
 }
 
+// What was chosen along axes and cannot be said in the filter.
+export function brushes(): Brush[] {
+  return place.value.params.getAll("brush").flatMap((one) => parseBrush(one) ?? []);
+}
+
+export function isFiltered(): boolean {
+  return param("filter") !== "" || brushes().length > 0;
+}
+
+export function showAll(): void {
+  setParams({ filter: "", brush: "" });
+}
+
+function chosenBy(table: TrialColumns, filter: string, chosen: Brush[]): (row: number) => boolean {
+  const tests = filter === "" ? [] : [chooser(filter, fieldsOf(table))];
+  for (const brush of chosen) {
+    const column = table.column(brush.column);
+    if (!column) throw new FilterError(`there is no field "${brush.column}"`);
+    tests.push(meets(brush, column));
+  }
+  return (row) => tests.every((test) => test(row));
+}
+
 export function useChosen(data: TrialData | null): { rows: Uint32Array; problem: string } {
   const filter = param("filter");
+  const chosen = brushes();
   const version = data?.version ?? 0;
   return useMemo(() => {
     const rows = data?.table.rows ?? 0;
     const every = Uint32Array.from({ length: rows }, (_, i) => i);
-    if (data === null || filter === "") return { rows: every, problem: "" };
+    const all = data === null || (filter === "" && chosen.length === 0);
+    if (all) return { rows: every, problem: "" };
     try {
-      return { rows: every.filter(chooser(filter, fieldsOf(data.table))), problem: "" };
+      return { rows: every.filter(chosenBy(data.table, filter, chosen)), problem: "" };
     } catch (error) {
       if (!(error instanceof FilterError)) throw error;
       return { rows: every, problem: error.message };
     }
-  }, [data, version, filter]);
+  }, [data, version, filter, chosen.map(printBrush).join()]);
+}
+
+// Chooses along an axis, in place of what was chosen there; null takes it back, and so does the
+// same again where `toggles`.
+export function chooseAlong(
+  table: TrialColumns, name: string, brush: Brush | null, toggles = false,
+): void {
+  const now = { filter: param("filter"), brush: brushes().map(printBrush) };
+  const others = brushes().filter((one) => one.column !== name).map(printBrush);
+  const filter = withoutField(now.filter, name, fieldsOf(table));
+  const terms = brush && filter !== null ? termsOf(brush, table.column(name)!, table.rows) : null;
+  const next = {
+    filter: [filter ?? now.filter, ...(terms ?? [])].filter((one) => one !== "").join(","),
+    brush: brush && terms === null ? [...others, printBrush(brush)] : others,
+  };
+  const same = next.filter === now.filter && next.brush.join() === now.brush.join();
+  if (same && toggles && brush) chooseAlong(table, name, null);
+  else setParams(next);
 }
 
 export function selectedTrials(): Set<number> {

@@ -12,7 +12,7 @@ import { useChanges, useLoad, useNow } from "../load.js";
 import { hasFront } from "../objectives.js";
 import { algorithmOf, isEnded, reasonOf, stateOf } from "../state.js";
 import { State } from "../ui/state.js";
-import { go, link, param, place } from "../url.js";
+import { go, link, place } from "../url.js";
 import { SharedContext, selectedTrials, useChosen } from "./context.js";
 import { doAll } from "./experiments.js";
 
@@ -33,10 +33,10 @@ const TABS: [string, string, () => Promise<TabModule>][] = [
 ];
 
 // Parameters of the address that hold on all tabs.
-const KEPT = ["filter", "sel"];
+const KEPT = ["filter", "brush", "sel"];
 
-function kept(): Record<string, string> {
-  return Object.fromEntries(KEPT.map((name) => [name, param(name)]));
+function kept(): Record<string, string[]> {
+  return Object.fromEntries(KEPT.map((name) => [name, place.value.params.getAll(name)]));
 }
 
 interface LoadedTab {

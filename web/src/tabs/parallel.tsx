@@ -7,9 +7,9 @@ import {
 } from "../axes.js";
 import type { Column } from "../api/columns.js";
 import { varying } from "../api/columns.js";
-import { withTerm } from "../filter.js";
+import type { Brush } from "../brush.js";
 import { count, short } from "../format.js";
-import { namespaceFlag, shownOf, useShared } from "../pages/context.js";
+import { chooseAlong, namespaceFlag, shownOf, useShared } from "../pages/context.js";
 import { VIRIDIS } from "../raster.js";
 import { draw } from "../raster_client.js";
 import { maximizes } from "../state.js";
@@ -53,34 +53,26 @@ function printScales(scales: Map<string, Scale>): string {
   return [...scales].map(([name, scale]) => `${encodeURIComponent(name)}:${scale}`).join(",");
 }
 
-// The terms of a filter that choose this range of an axis.
-export function rangeTerms(axis: Axis, range: { from: number; to: number }): string[] {
+// Of the categories those within the range, or nearly; of a click the nearest.
+function wordsIn(axis: Axis, low: number, high: number): string[] {
+  const [from, to] = [low * axis.high, high * axis.high];
+  const found = axis.column.dictionary.filter((_, i) => i >= from - 0.25 && i <= to + 0.25);
+  const nearest = axis.column.dictionary[Math.round((from + to) / 2)];
+  return found.length > 0 || nearest === undefined ? found : [nearest];
+}
+
+// What a range of an axis chooses; null is no choice.
+export function brushOf(axis: Axis, range: Range): Brush | null {
   const [low, high] = [Math.min(range.from, range.to), Math.max(range.from, range.to)];
-  const field = axis.column.name;
-  if (axis.scale === "category") {
-    const i = Math.round(((low + high) / 2) * axis.high);
-    const word = axis.column.dictionary[i] ?? "";
-    return [`${field}=${/[",]/.test(word) ? `"${word.replaceAll('"', "")}"` : word}`];
-  }
-  const text = (value: number) => Number(value.toPrecision(4)).toString();
-  return [
-    ...(low > 0 ? [`${field}>=${text(valueAt(axis, low))}`] : []),
-    ...(high < 1 ? [`${field}<=${text(valueAt(axis, high))}`] : []),
-  ];
-}
-
-function applyRange(axis: Axis, range: { from: number; to: number } | null): void {
-  const field = axis.column.name;
-  let filter = withTerm(param("filter"), field, "").replace(/^,|,$|,(?=,)/g, "");
-  for (const term of range ? rangeTerms(axis, range) : []) {
-    filter = filter === "" ? term : `${filter},${term}`;
-  }
-  setParams({ filter });
-}
-
-function applyDrag(axis: Axis, range: Range): void {
-  const moved = Math.abs(range.from - range.to) > 0.015;
-  applyRange(axis, moved || axis.scale === "category" ? range : null);
+  const column = axis.column.name;
+  if (axis.scale === "category") return { column, words: wordsIn(axis, low, high) };
+  if (high - low <= 0.015) return null;
+  // All of the axis: those that have a value.
+  if (low <= 0 && high >= 1) return { column, low: axis.low };
+  return {
+    column, ...(low > 0 ? { low: valueAt(axis, low) } : {}),
+    ...(high < 1 ? { high: valueAt(axis, high) } : {}),
+  };
 }
 
 function usePositions(axes: Axis[]): Float32Array[] {
@@ -130,6 +122,7 @@ interface PictureProps {
 }
 
 function Picture(props: PictureProps) {
+  const { table } = useShared().data!;
   const box = useRef<HTMLDivElement>(null);
   const [width, setWidth] = useState(0);
   useEffect(() => {
@@ -155,7 +148,15 @@ function Picture(props: PictureProps) {
             data-took={Math.round(took)}
             style={{ top: `${TOP}px`, width: `${least}px`, height: `${INNER + footOf(place)}px` }}
           />
-          <Axes axes={axes} place={place} onScale={props.onScale} onRange={applyDrag} />
+          <Axes
+            axes={axes}
+            place={place}
+            onScale={props.onScale}
+            onRange={(axis, range) =>
+              chooseAlong(table, axis.column.name, brushOf(axis, range), true)}
+            onNone={(axis) =>
+              chooseAlong(table, axis.column.name, { column: axis.column.name, none: true }, true)}
+          />
         </div>
       </div>
       <div class="legend">

@@ -7,7 +7,7 @@ import { plural, shellWord } from "../format.js";
 import type { Objective } from "../objectives.js";
 import { brokenWords, constraintsOf } from "../objectives.js";
 import type { Shared } from "../pages/context.js";
-import { namespaceFlag, shownOf, useShared } from "../pages/context.js";
+import { namespaceFlag, showAll, shownOf, useShared } from "../pages/context.js";
 import type { Standings } from "../pareto.js";
 import { Standing, frontOf, lossesOf } from "../pareto.js";
 import { Chart, nearest } from "../ui/chart.js";
@@ -143,7 +143,7 @@ function Nothing(props: { shared: Shared; objectives: Objective[] }) {
   if (rows.length === 0) {
     return (
       <Empty title="No trial meets this filter">
-        <button onClick={() => setParams({ filter: "" })}>Show all</button>
+        <button onClick={showAll}>Show all</button>
       </Empty>
     );
   }

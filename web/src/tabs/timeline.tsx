@@ -7,7 +7,7 @@ import { count, duration, plural } from "../format.js";
 import type { Lanes } from "../lanes.js";
 import { lanesOf, partsOf } from "../lanes.js";
 import { useChanges, useLoad, useNow } from "../load.js";
-import { namespaceFlag, useShared } from "../pages/context.js";
+import { isFiltered, namespaceFlag, useShared } from "../pages/context.js";
 import { isEnded } from "../state.js";
 import { inTurns } from "../turns.js";
 import { FilterBar } from "../ui/filterbar.js";
@@ -59,7 +59,7 @@ function useLanes(byNode: boolean): { lanes: Lanes | null; problem: string } {
   }, 1500);
   const ended = isEnded(experiment);
   const now = useNow(ended ? 60_000 : 1000);
-  const filtered = param("filter") !== "" && data !== null;
+  const filtered = isFiltered() && data !== null;
   const [lanes, setLanes] = useState<Lanes | null>(null);
   const table = loaded.value;
   useEffect(() => {

@@ -4,10 +4,11 @@ import type { Column as Values, TrialColumns } from "../api/columns.js";
 import { varying } from "../api/columns.js";
 import type { Experiment } from "../api/records.js";
 import { EXTRA, trialsOf } from "../api/trials.js";
+import { describe } from "../brush.js";
 import { isCommandFilter, parseFilter } from "../filter.js";
 import { count, shellWord } from "../format.js";
 import { objectivesOf } from "../objectives.js";
-import { namespaceFlag, toggleTrial, useShared } from "../pages/context.js";
+import { brushes, namespaceFlag, showAll, toggleTrial, useShared } from "../pages/context.js";
 import { bestNumber } from "../state.js";
 import { FilterBar } from "../ui/filterbar.js";
 import { Grid } from "../ui/grid.js";
@@ -127,7 +128,7 @@ export default function Trials() {
         empty={
           table.rows > 0 ? (
             <Empty title="No trial meets this filter">
-              <button onClick={() => setParams({ filter: "" })}>
+              <button onClick={showAll}>
                 Show all {count(table.rows)}
               </button>
             </Empty>
@@ -138,6 +139,9 @@ export default function Trials() {
       />
       <footer class="page-foot">
         <Command text={command} />
+        {brushes().length > 0 && (
+          <p class="hint">The command does not choose by {brushes().map(describe).join("; ")}.</p>
+        )}
       </footer>
     </>
   );

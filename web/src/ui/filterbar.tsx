@@ -1,6 +1,7 @@
 // The filter that all panels of an experiment share, and what is selected.
+import { describe, printBrush } from "../brush.js";
 import { plural } from "../format.js";
-import { shownOf, selectTrials, useShared } from "../pages/context.js";
+import { brushes, shownOf, selectTrials, useShared } from "../pages/context.js";
 import { link, param, setParams } from "../url.js";
 import type { ComponentChildren } from "preact";
 
@@ -18,6 +19,18 @@ export function FilterBar(props: { children?: ComponentChildren; shown?: string 
         value={filter}
         onInput={(event) => setParams({ filter: event.currentTarget.value })}
       />
+      {brushes().map((brush) => (
+        <button
+          key={brush.column}
+          class="chip chosen"
+          title="chosen along an axis; click to take it back"
+          onClick={() => setParams({
+            brush: brushes().filter((one) => one.column !== brush.column).map(printBrush),
+          })}
+        >
+          {describe(brush)} ✕
+        </button>
+      ))}
       <span class="shown">{props.shown ?? shownOf(shared.rows.length, shared.data)}</span>
       {selected.size > 0 && (
         <>
