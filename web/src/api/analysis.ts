@@ -47,9 +47,16 @@ export interface Ablation {
   }[];
 }
 
+export interface GridAxis {
+  parameter: string;
+  values: string[];
+  coordinates: number[];
+  leftOut: number;
+}
+
 export interface PartialDependence {
   basis: Basis;
-  axes: { parameter: string; values: string[]; coordinates: number[]; leftOut: number }[];
+  axes: GridAxis[];
   mean: number[]; // of two axes the second varies fastest
   low: number[];
   high: number[];

@@ -1,0 +1,132 @@
+// The picture of two parameters at once: a cell a pair of values, and a dot a trial.
+import type { GridAxis, PartialDependence } from "../api/analysis.js";
+import { short } from "../format.js";
+import { VIRIDIS, shade } from "../raster.js";
+import { colour } from "../theme.js";
+
+export const [LEFT, RIGHT, BOTTOM, TOP] = [84, 8, 34, 8];
+export const HEIGHT = 360;
+
+export interface Dot {
+  x: number; // in cells from the left
+  y: number; // in cells from the bottom
+  selected: boolean;
+}
+
+export interface Drawn {
+  model: PartialDependence;
+  dots: Dot[];
+  maximize: boolean;
+}
+
+interface Cells {
+  x: GridAxis;
+  y: GridAxis;
+  width: number; // of a cell, in pixels
+  height: number;
+}
+
+export function cellsOf(model: PartialDependence, width: number): Cells {
+  const [x, y] = model.axes as [GridAxis, GridAxis];
+  return {
+    x, y, width: (width - LEFT - RIGHT) / x.values.length,
+    height: (HEIGHT - BOTTOM - TOP) / y.values.length,
+  };
+}
+
+// From the least of the means to the greatest.
+export function boundsOf(model: PartialDependence): [low: number, high: number] {
+  return [Math.min(...model.mean), Math.max(...model.mean)];
+}
+
+// Its band is wider than all the differences that it shows.
+function isUnknown(model: PartialDependence, at: number): boolean {
+  const [low, high] = boundsOf(model);
+  return model.high[at]! - model.low[at]! > (high - low || 1);
+}
+
+export interface Names {
+  x: string;
+  y: string;
+  metric: string;
+}
+
+// What the cell at a place of the picture says; null beside the cells.
+export function wordsAt(
+  model: PartialDependence, names: Names, width: number, [left, top]: [number, number],
+): string | null {
+  const cells = cellsOf(model, width);
+  const i = Math.floor((left - LEFT) / cells.width);
+  const j = Math.floor((HEIGHT - BOTTOM - top) / cells.height);
+  const [x, y] = [cells.x.values[i], cells.y.values[j]];
+  if (x === undefined || y === undefined) return null;
+  const at = i * cells.y.values.length + j;
+  return `${names.x} ${tickText(x, 60)}, ${names.y} ${tickText(y, 60)}\n` +
+    `${names.metric} ${short(model.mean[at])}\n` +
+    `from ${short(model.low[at])} to ${short(model.high[at])} with 90 % probability` +
+    (isUnknown(model, at) ? "\nthe model does not know" : "");
+}
+
+export function drawCells(context: CanvasRenderingContext2D, drawn: Drawn, width: number): void {
+  const { model } = drawn;
+  const cells = cellsOf(model, width);
+  const [low, high] = boundsOf(model);
+  const spread = high - low || 1;
+  const hatch = colour("surface");
+  const n = cells.y.values.length;
+  for (let at = 0; at < model.mean.length; ++at) {
+    const share = (model.mean[at]! - low) / spread;
+    const [r, g, b] = shade(VIRIDIS, drawn.maximize ? share : 1 - share);
+    const x = LEFT + Math.floor(at / n) * cells.width;
+    const y = HEIGHT - BOTTOM - ((at % n) + 1) * cells.height;
+    context.fillStyle = `rgb(${r} ${g} ${b})`;
+    context.fillRect(x, y, cells.width + 0.5, cells.height + 0.5);
+    if (model.high[at]! - model.low[at]! <= spread) continue;
+    context.strokeStyle = hatch;
+    context.lineWidth = 1;
+    context.beginPath();
+    context.moveTo(x, y + cells.height);
+    context.lineTo(x + cells.width, y);
+    context.stroke();
+  }
+  drawDots(context, drawn, cells);
+}
+
+function drawDots(context: CanvasRenderingContext2D, drawn: Drawn, cells: Cells): void {
+  const [ink, surface, best] = [colour("ink"), colour("surface"), colour("best")];
+  for (const dot of drawn.dots) {
+    const [x, y] = [LEFT + dot.x * cells.width, HEIGHT - BOTTOM - dot.y * cells.height];
+    context.fillStyle = dot.selected ? best : ink;
+    context.strokeStyle = dot.selected ? ink : surface;
+    context.lineWidth = dot.selected ? 2 : 1;
+    context.beginPath();
+    context.arc(x, y, dot.selected ? 5 : 2.5, 0, 2 * Math.PI);
+    context.fill();
+    context.stroke();
+  }
+}
+
+function tickText(text: string, most: number): string {
+  const number = Number(text);
+  if (text.trim() !== "" && !Number.isNaN(number)) return short(Number(number.toPrecision(3)));
+  return text.length <= most ? text : `${text.slice(0, most - 1)}…`;
+}
+
+export function drawTicks(context: CanvasRenderingContext2D, drawn: Drawn, width: number): void {
+  const { x: ax, y: ay } = cellsOf(drawn.model, width);
+  context.fillStyle = colour("dim");
+  context.font = "11px system-ui, sans-serif";
+  context.textAlign = "center";
+  const every = (n: number, most: number) => Math.max(1, Math.ceil(n / most));
+  ax.values.forEach((text, i) => {
+    if (i % every(ax.values.length, 6) !== 0) return;
+    const x = LEFT + ((i + 0.5) / ax.values.length) * (width - LEFT - RIGHT);
+    context.fillText(tickText(text, 12), x, HEIGHT - BOTTOM + 16);
+  });
+  context.textAlign = "right";
+  ay.values.forEach((text, j) => {
+    if (j % every(ay.values.length, 7) !== 0) return;
+    const y = HEIGHT - BOTTOM - ((j + 0.5) / ay.values.length) * (HEIGHT - BOTTOM - TOP);
+    context.fillText(tickText(text, 12), LEFT - 6, y + 4);
+  });
+}
