@@ -160,3 +160,17 @@ test("the lane beneath an axis chooses the trials without a value", () =>
     await page.locator(".none-area").nth(1).click();
     await page.getByText("24 trials", { exact: true }).first().waitFor();
   }));
+
+test("the scales of colours have numbers, and a cell of the contour says its values", () =>
+  on(server, "#/e/default/models/analysis", async (page) => {
+    const contour = page.getByRole("region", { name: "Two parameters at once" });
+    await contour.getByText(/^worst -?[\d.e-]+ -?[\d.e-]+ best$/).waitFor();
+    const parallel = page.getByRole("region", { name: "Parallel coordinates" });
+    // The objectives are the cosines of 0 to 21, the least of them the best.
+    await parallel.getByText(/^worst 1 -0\.9\d+ best$/).waitFor();
+    await contour.locator("canvas").hover({ position: { x: 200, y: 100 } });
+    assert.match(await contour.locator(".tip").innerText(),
+      /^model svm, c 1\.\d+\nloss -?[\d.e-]+\nfrom -?[\d.e-]+ to -?[\d.e-]+ with 90 % prob/);
+    await contour.locator("canvas").hover({ position: { x: 20, y: 100 } });
+    assert.equal(await contour.locator(".tip").count(), 0);
+  }));

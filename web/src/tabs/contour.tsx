@@ -1,6 +1,6 @@
 // Two parameters at once, as the fitted model sees them: colour is the mean, hatching where its
 // band is wide, dots are trials.
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { PartialDependence } from "../api/analysis.js";
 import { readPartialDependence } from "../api/analysis.js";
 import { varying } from "../api/columns.js";
@@ -13,15 +13,25 @@ import { namespaceFlag, useShared } from "../pages/context.js";
 import { finishedTrials, maximizes } from "../state.js";
 import { colours } from "../theme.js";
 import { Empty, Panel } from "../ui/panel.js";
+import { Ramp } from "../ui/ramp.js";
 import { param, setParams } from "../url.js";
-import type { Dot, Drawn } from "./contour_draw.js";
-import { HEIGHT, drawCells, drawTicks } from "./contour_draw.js";
+import type { Dot, Drawn, Names } from "./contour_draw.js";
+import { HEIGHT, boundsOf, drawCells, drawTicks, wordsAt } from "./contour_draw.js";
 
 const MOST_DOTS = 2000;
 
-function Picture(props: { drawn: Drawn; label: string }) {
+interface Tip {
+  left: number;
+  top: number;
+  width: number; // of the picture
+  text: string;
+}
+
+function Picture(props: { drawn: Drawn; label: string; names: Names }) {
   const canvas = useRef<HTMLCanvasElement>(null);
+  const [tip, setTip] = useState<Tip | null>(null);
   const tint = colours.value;
+  const { model } = props.drawn;
   useEffect(() => {
     const element = canvas.current!;
     const paint = () => {
@@ -40,9 +50,33 @@ function Picture(props: { drawn: Drawn; label: string }) {
     paint();
     return () => observer.disconnect();
   }, [props.drawn, tint]);
+  const find = (event: PointerEvent): Tip | null => {
+    const [left, top, width] = [event.offsetX, event.offsetY, canvas.current!.clientWidth];
+    const text = wordsAt(model, props.names, width, [left, top]);
+    return text === null ? null : { left, top, width, text };
+  };
   return (
     <div class="contour">
-      <canvas ref={canvas} role="img" aria-label={props.label} style={{ height: `${HEIGHT}px` }} />
+      <canvas
+        ref={canvas}
+        role="img"
+        aria-label={props.label}
+        style={{ height: `${HEIGHT}px` }}
+        onPointerMove={(event) => setTip(find(event))}
+        onPointerLeave={() => setTip(null)}
+      />
+      {tip && (
+        <div
+          class="tip"
+          style={{
+            top: `${tip.top + 14}px`,
+            ...(tip.left > tip.width / 2 ? { right: `${tip.width - tip.left + 14}px` }
+              : { left: `${tip.left + 14}px` }),
+          }}
+        >
+          {tip.text}
+        </div>
+      )}
     </div>
   );
 }
@@ -79,6 +113,12 @@ function Chooser(props: { names: string[]; name: string; of: "cx" | "cy"; label:
   );
 }
 
+function Ends(props: { model: PartialDependence; maximize: boolean }) {
+  const [low, high] = boundsOf(props.model);
+  const [worst, best] = props.maximize ? [low, high] : [high, low];
+  return <Ramp worst={worst} best={best} full />;
+}
+
 export function Contour() {
   const shared = useShared();
   const { experiment, data, rows, key } = shared;
@@ -97,8 +137,13 @@ export function Contour() {
   const metric = experiment.spec.objective.objectiveMetricName;
   const few = model?.basis.tooFew;
   const label = `${metric} by ${x} and ${y}, averaged over all other parameters`;
-  const drawable = model && !few && model.axes.length === 2;
-  const dots = drawable ? dotsOf(model, shared) : [];
+  const maximize = maximizes(experiment);
+  // What is drawn stays the same while the pointer moves.
+  const drawn = useMemo(
+    () => (model && !few && model.axes.length === 2
+      ? { model, dots: dotsOf(model, shared), maximize } : null),
+    [model, rows, maximize, [...shared.selected].join()],
+  );
   return (
     <Panel
       title="Two parameters at once"
@@ -126,11 +171,11 @@ export function Contour() {
         <p class="dim">{loaded.error?.message ?? "Computing…"}</p>
       ) : few ? (
         <Empty title="Too few trials to tell"><p>{few}</p></Empty>
-      ) : (
+      ) : drawn && (
         <>
-          <Picture drawn={{ model, dots, maximize: maximizes(experiment) }} label={label} />
+          <Picture drawn={drawn} label={label} names={{ x, y, metric }} />
           <div class="legend">
-            <span>worst <span class="ramp" aria-hidden="true" /> best</span>
+            <Ends model={drawn.model} maximize={maximize} />
             <span>hatched: the model does not know</span>
             <span>
               dots: {rows.length > MOST_DOTS

@@ -16,6 +16,7 @@ import { maximizes } from "../state.js";
 import { colours } from "../theme.js";
 import { Menu } from "../ui/menu.js";
 import { Empty, Panel } from "../ui/panel.js";
+import { Ramp } from "../ui/ramp.js";
 import { param, setParams } from "../url.js";
 import type { Place, Range } from "./parallel_axes.js";
 import { Axes, INNER, SIDE, TOP, footOf, heightOf } from "./parallel_axes.js";
@@ -114,6 +115,21 @@ function useRaster(positions: Float32Array[], place: Place, chosen: Uint8Array) 
   return { canvas, took };
 }
 
+// Colours are by rank: the ends are the worst and the best of all trials.
+function Ends() {
+  const { data, experiment } = useShared();
+  const { table } = data!;
+  const [worst, best] = useMemo(() => {
+    let [low, high] = [Infinity, -Infinity];
+    for (const value of table.values("objective").subarray(0, table.rows)) {
+      if (Number.isFinite(value)) [low, high] = [Math.min(low, value), Math.max(high, value)];
+    }
+    if (low > high) return [NaN, NaN];
+    return maximizes(experiment) ? [low, high] : [high, low];
+  }, [data!.version]);
+  return <><Ramp worst={worst!} best={best!} /><span>colours by rank</span></>;
+}
+
 interface PictureProps {
   axes: Axis[];
   chosen: Uint8Array;
@@ -160,9 +176,7 @@ function Picture(props: PictureProps) {
         </div>
       </div>
       <div class="legend">
-        <span>
-          worst <span class="ramp" aria-hidden="true" /> best
-        </span>
+        <Ends />
         <span>grey: left out by the filter</span>
         {lanes.includes(true) && <span>none: without the parameter, or without a result</span>}
         <span>drag along an axis to choose a range; click it to take that back</span>
