@@ -174,3 +174,48 @@ test("the scales of colours have numbers, and a cell of the contour says its val
     await contour.locator("canvas").hover({ position: { x: 20, y: 100 } });
     assert.equal(await contour.locator(".tip").count(), 0);
   }));
+
+// Pixels in the colour of what is selected (--best, on a light page).
+const marked = (page, selector) => page.locator(selector).first().evaluate((canvas) => {
+  const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+  let n = 0;
+  for (let i = 0; i < data.length; i += 4) {
+    if (data[i] === 0xc2 && data[i + 1] === 0x78 && data[i + 2] === 0 && data[i + 3] === 255) ++n;
+  }
+  return n;
+});
+
+test("trials that are selected stand out in every picture", async () => {
+  const pictures = { analysis: [".parallel canvas", ".slice canvas", ".contour canvas"],
+    timeline: [".lanes canvas"], "timeline?rows=all": [".lanes canvas"] };
+  for (const [tab, selectors] of Object.entries(pictures)) {
+    await on(server, `#/e/default/models/${tab}`, async (page) => {
+      if (tab === "analysis") await page.getByText("Line and band").waitFor();
+      for (const selector of selectors) {
+        await page.locator(selector).first().waitFor();
+        await page.waitForTimeout(500);
+        const before = await marked(page, selector);
+        await page.evaluate(() => {
+          location.hash += `${location.hash.includes("?") ? "&" : "?"}sel=1.2`;
+        });
+        await page.getByText("2 trials selected").waitFor();
+        await page.waitForTimeout(500);
+        const more = (await marked(page, selector)) - before;
+        assert.ok(more > 30, `${tab}: ${selector}: ${more} pixels`);
+        await page.getByRole("button", { name: "Clear" }).click();
+        await page.waitForTimeout(500);
+        assert.equal(await marked(page, selector), before, `${tab}: ${selector}, cleared`);
+      }
+    });
+  }
+});
+
+test("what a filter does not change says so while there is one", () =>
+  on(server, "#/e/default/models/analysis", async (page) => {
+    const notes = page.getByText(/filter does not change/);
+    await page.getByText("hatched: the model does not know").waitFor();
+    assert.equal(await notes.count(), 0);
+    await page.getByRole("searchbox").fill("model=svm");
+    await notes.nth(3).waitFor();
+    assert.equal(await notes.count(), 4);
+  }));

@@ -20,14 +20,20 @@ interface Layer {
   quality: Float32Array; // their sum
 }
 
+// Where what lies at a position of an axis is drawn, from the top; NaN = nowhere.
+export function heightAt(task: { height: number; foot: number }, position: number): number {
+  if (position !== position) return task.foot > 0 ? task.height - task.foot / 2 : NaN;
+  return MARGIN + (1 - position) * (task.height - task.foot - 1 - 2 * MARGIN);
+}
+
 // All lines between two neighbouring axes. The innermost loop of the picture: numbers only.
 function drawBetween(task: RasterTask, layers: [Layer, Layer], axis: number): void {
-  const { width, height, foot, chosen, quality } = task;
+  const { width, height, chosen, quality } = task;
   const [left, right] = [task.positions[axis]!, task.positions[axis + 1]!];
   const [x0, x1] = [task.x[axis]!, task.x[axis + 1]!];
   const [begin, end] = [Math.max(0, Math.ceil(x0)), Math.min(width - 1, Math.floor(x1))];
-  const [top, span] = [MARGIN, height - foot - 1 - 2 * MARGIN];
-  const lane = foot > 0 ? height - foot / 2 : NaN;
+  const [top, lane] = [heightAt(task, 1), heightAt(task, NaN)];
+  const span = heightAt(task, 0) - top;
   // Where there are few they may be wider.
   const wide = chosen.length > 300 ? 0 : 1;
   for (let row = 0; row < chosen.length; ++row) {

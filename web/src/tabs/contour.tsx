@@ -9,7 +9,7 @@ import { placing } from "../contour.js";
 import { count, short } from "../format.js";
 import { useLoad } from "../load.js";
 import type { Shared } from "../pages/context.js";
-import { namespaceFlag, useShared } from "../pages/context.js";
+import { isFiltered, namespaceFlag, useShared } from "../pages/context.js";
 import { finishedTrials, maximizes } from "../state.js";
 import { colours } from "../theme.js";
 import { Empty, Panel } from "../ui/panel.js";
@@ -181,6 +181,7 @@ export function Contour() {
               dots: {rows.length > MOST_DOTS
                 ? `the first ${count(MOST_DOTS)} of ${count(rows.length)} trials` : "trials"}
             </span>
+            {isFiltered() && <span>cells: of all trials; the filter does not change them</span>}
           </div>
         </>
       )}

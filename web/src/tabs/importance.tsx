@@ -5,7 +5,7 @@ import type { Ablation, Basis, Estimate, Importance } from "../api/analysis.js";
 import { readAblation, readImportance } from "../api/analysis.js";
 import { count, percent, plural, short } from "../format.js";
 import { useLoad } from "../load.js";
-import { namespaceFlag, useShared } from "../pages/context.js";
+import { isFiltered, namespaceFlag, useShared } from "../pages/context.js";
 import { finishedTrials } from "../state.js";
 import { Empty, Panel } from "../ui/panel.js";
 import { param, setParams } from "../url.js";
@@ -72,6 +72,13 @@ function ImportanceBars(props: { importance: Importance }) {
   );
 }
 
+// Models are made of all trials: the server makes them, and knows no filter.
+function OfAllTrials() {
+  return isFiltered() ? (
+    <p class="hint">Of all trials: the filter does not change this.</p>
+  ) : null;
+}
+
 function useDone(): string {
   const { key, experiment } = useShared();
   return `${key.ns}/${key.name}/${finishedTrials(experiment)}`;
@@ -122,6 +129,7 @@ export function ImportancePanel() {
         <Empty title="Too few trials to tell"><p>{few}</p></Empty>
       ) : (
         <>
+          <OfAllTrials />
           <ImportanceBars importance={found} />
           <p class="hint">
             {method === "gp"
@@ -194,6 +202,7 @@ export function AblationPanel() {
         <p class="dim">The two trials do not differ.</p>
       ) : (
         <>
+          <OfAllTrials />
           <Steps ablation={found} />
           <p class="hint">
             From the median trial to the best one, one parameter after the other, the largest gain

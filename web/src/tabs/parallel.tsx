@@ -10,10 +10,11 @@ import { varying } from "../api/columns.js";
 import type { Brush } from "../brush.js";
 import { count, short } from "../format.js";
 import { chooseAlong, namespaceFlag, shownOf, useShared } from "../pages/context.js";
-import { VIRIDIS } from "../raster.js";
+import type { RasterTask } from "../raster.js";
+import { VIRIDIS, heightAt } from "../raster.js";
 import { draw } from "../raster_client.js";
 import { maximizes } from "../state.js";
-import { colours } from "../theme.js";
+import { colour, colours } from "../theme.js";
 import { Menu } from "../ui/menu.js";
 import { Empty, Panel } from "../ui/panel.js";
 import { Ramp } from "../ui/ramp.js";
@@ -84,10 +85,36 @@ function usePositions(axes: Axis[]): Float32Array[] {
   return useMemo(() => axes.map((axis) => positionsOf(axis, rows)), [id, data!.version]);
 }
 
+const MOST_SELECTED = 200;
+
+// Over the picture, each line of the selected trials by itself.
+function drawSelected(canvas: HTMLCanvasElement, task: RasterTask, rows: number[]): void {
+  const context = canvas.getContext("2d")!;
+  const scale = task.width / canvas.clientWidth;
+  for (const [tint, width] of [["surface", 5], ["best", 2.5]] as const) {
+    context.strokeStyle = colour(tint);
+    context.lineWidth = width * scale;
+    for (const row of rows.slice(0, MOST_SELECTED)) {
+      context.beginPath();
+      task.positions.forEach((axis, i) => {
+        const y = heightAt(task, axis[row]!);
+        if (!Number.isNaN(y)) context.lineTo(task.x[i]!, y);
+      });
+      context.stroke();
+    }
+  }
+}
+
+interface Drawn {
+  task: RasterTask;
+  picture: ImageData;
+  took: number;
+}
+
 function useRaster(positions: Float32Array[], place: Place, chosen: Uint8Array) {
-  const { data } = useShared();
+  const { data, selected } = useShared();
   const canvas = useRef<HTMLCanvasElement>(null);
-  const [took, setTook] = useState(0);
+  const [drawn, setDrawn] = useState<Drawn | null>(null);
   const tint = colours.value;
   const { width, x } = place;
   const quality = useMemo(() => qualityOfTrials(data!), [data!.version]);
@@ -97,22 +124,28 @@ function useRaster(positions: Float32Array[], place: Place, chosen: Uint8Array) 
     let current = true;
     const scale = Math.min(devicePixelRatio, 2);
     const began = performance.now();
-    void draw({
+    const task = {
       width: Math.round(width * scale), height: Math.round((INNER + foot) * scale),
       foot: foot * scale, positions, x: x.map((at) => at * scale), quality, chosen,
       colours: paletteFor(), faint: hexColour("dim"),
-    }).then((picture) => {
-      if (!current || !canvas.current) return;
-      canvas.current.width = picture.width;
-      canvas.current.height = picture.height;
-      canvas.current.getContext("2d")!.putImageData(picture, 0, 0);
-      setTook(performance.now() - began);
+    };
+    void draw(task).then((picture) => {
+      if (current) setDrawn({ task, picture, took: performance.now() - began });
     });
     return () => {
       current = false;
     };
   }, [positions, chosen, width, foot, tint, x.join()]);
-  return { canvas, took };
+  useEffect(() => {
+    if (!drawn) return;
+    const element = canvas.current!;
+    element.width = drawn.picture.width;
+    element.height = drawn.picture.height;
+    element.getContext("2d")!.putImageData(drawn.picture, 0, 0);
+    const rows = [...selected].flatMap((trial) => data!.table.rowOf(trial) ?? []);
+    drawSelected(element, drawn.task, rows);
+  }, [drawn, [...selected].join()]);
+  return { canvas, took: drawn?.took ?? 0 };
 }
 
 // Colours are by rank: the ends are the worst and the best of all trials.

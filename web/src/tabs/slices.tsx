@@ -10,7 +10,7 @@ import type { DotPicture } from "../dots.js";
 import { drawDots } from "../dots.js";
 import { count, plural, short } from "../format.js";
 import { useLoad } from "../load.js";
-import { namespaceFlag, shownOf, useShared } from "../pages/context.js";
+import { isFiltered, namespaceFlag, shownOf, useShared } from "../pages/context.js";
 import { VIRIDIS, shade } from "../raster.js";
 import { finishedTrials } from "../state.js";
 import { colour, colours } from "../theme.js";
@@ -28,6 +28,7 @@ interface Slice {
   rows: Uint32Array;
   quality: Float32Array;
   model: PartialDependence | null;
+  selected: Uint32Array; // of the rows
 }
 
 function place(at: number, from: number, to: number): number {
@@ -129,6 +130,21 @@ function drawEach(context: CanvasRenderingContext2D, slice: Slice): void {
   context.globalAlpha = 1;
 }
 
+// On top of all, with a ring as in the history.
+function drawSelected(context: CanvasRenderingContext2D, slice: Slice): void {
+  context.fillStyle = colour("best");
+  context.strokeStyle = colour("ink");
+  context.lineWidth = 2;
+  for (const row of slice.selected) {
+    const [left, top] = placeOf(slice, row);
+    if (Number.isNaN(left) || Number.isNaN(top)) continue;
+    context.beginPath();
+    context.arc(left, top, 5, 0, 2 * Math.PI);
+    context.fill();
+    context.stroke();
+  }
+}
+
 function* dotsOf(slice: Slice): Generator<void, DotPicture> {
   const { rows } = slice;
   const [x, y, quality] = [rows, rows, rows].map((all) => new Float32Array(all.length)) as
@@ -162,6 +178,7 @@ function drawSlice(canvas: HTMLCanvasElement, slice: Slice, picture: DotPicture 
   if (picture) drawPicture(context, picture);
   else drawEach(context, slice);
   drawModel(context, slice);
+  drawSelected(context, slice);
   context.restore();
 }
 
@@ -199,7 +216,7 @@ function eitherOf(names: string[]): string {
 }
 
 export function Slices() {
-  const { experiment, data, rows, key } = useShared();
+  const { experiment, data, rows, key, selected } = useShared();
   const table = data!.table;
   const metric = experiment.spec.objective.objectiveMetricName;
   const parameters = varying(
@@ -221,15 +238,17 @@ export function Slices() {
     const margin = (exact.high - exact.low) * 0.04;
     const y = { ...exact, low: exact.low - margin, high: exact.high + margin };
     const quality = qualityOfTrials(data!);
+    const marked = selected.size === 0 ? new Uint32Array()
+      : finite.filter((row) => selected.has(table.trial(row)));
     const has = (column: Column) => finite.some((row) => !Number.isNaN(column.values[row]!));
     return {
       slices: parameters.flatMap((column, i): Slice[] => (has(column) ? [{
         x: makeAxis(column, finite, defaultScale(column.name, experiment), experiment),
-        y, rows: finite, quality, model: models.value?.[i] ?? null,
+        y, rows: finite, quality, model: models.value?.[i] ?? null, selected: marked,
       }] : [])),
       without: parameters.filter((one) => !has(one)).map((one) => one.name.slice(6)),
     };
-  }, [data!.version, rows, models.value, parameters.length]);
+  }, [data!.version, rows, models.value, parameters.length, [...selected].join()]);
   const few = models.value?.find((one) => one?.basis.tooFew)?.basis.tooFew;
   const any = models.value?.some((one) => one !== null && one.mean.length > 0);
   return (
@@ -267,6 +286,7 @@ export function Slices() {
             <p class="hint">
               Line and band: the objective averaged over all other parameters, as a model sees it,
               and where it lies with 90 % probability.
+              {isFiltered() && " They are of all trials: the filter does not change them."}
             </p>
           )}
           {rows.length > MANY && (

@@ -34,6 +34,7 @@ function rowsOf(lanes: Lanes): (string | number)[][] {
 }
 
 function Legend(props: { lanes: Lanes }) {
+  const { selected } = useShared();
   const { parts, ofLook } = props.lanes;
   return (
     <div class="legend">
@@ -45,6 +46,7 @@ function Legend(props: { lanes: Lanes }) {
       ))}
       <span>thin: waited</span>
       <span>hatched: on a spot machine</span>
+      {selected.size > 0 && <span>framed: selected</span>}
       <span>Ctrl and the wheel: closer</span>
     </div>
   );

@@ -143,6 +143,33 @@ export interface Scene {
   lanes: Lanes;
   view: View;
   scroll: number;
+  selected: Set<number>; // trials
+}
+
+// Frames around the attempts of selected trials, of some lanes; `boxOf` is where a lane is drawn.
+function drawSelected(
+  context: CanvasRenderingContext2D, scene: Omit<Scene, "scroll">, [first, last]: [number, number],
+  boxOf: (lane: number) => { y: number; height: number },
+): void {
+  const { lanes, view, selected } = scene;
+  if (selected.size === 0) return;
+  const { table, queued, to } = lanes.parts;
+  const trial = table.number("trial");
+  context.save();
+  context.strokeStyle = colour("best");
+  context.lineWidth = 2.5;
+  for (let lane = first; lane < last; ++lane) {
+    for (let at = lanes.start[lane]!; at < lanes.start[lane + 1]!; ++at) {
+      const i = lanes.items[at]!;
+      if (!selected.has(trial[i]!)) continue;
+      const from = Math.max(LEFT, position(view, queued[i]!));
+      const end = Math.min(view.width - RIGHT, position(view, to[i]!));
+      if (end < LEFT || from > view.width - RIGHT) continue;
+      const { y, height } = boxOf(lane);
+      context.strokeRect(from - 1, y, Math.max(4, end - from + 1), height);
+    }
+  }
+  context.restore();
 }
 
 // The lanes in sight, one by one. Gives back those whose parts are too many, which are drawn by
@@ -177,6 +204,8 @@ export function drawLanes(
     context.textAlign = "right";
     context.fillText(lanes.name(lane), LEFT - 12, y + 15, LEFT - 16);
   }
+  drawSelected(context, scene, [first, last],
+    (lane) => ({ y: TOP + lane * LANE - scroll + 2, height: LANE - 4 }));
   return dense;
 }
 
@@ -214,7 +243,9 @@ export function* overview(
   return { task, found: yield* density(task), high };
 }
 
-export function drawOverview(canvas: HTMLCanvasElement, view: View, made: Overview): void {
+export function drawOverview(
+  canvas: HTMLCanvasElement, view: View, made: Overview, selected: Set<number>,
+): void {
   const { task, found, high } = made;
   const context = prepared(canvas, view);
   context.imageSmoothingEnabled = false;
@@ -226,4 +257,8 @@ export function drawOverview(canvas: HTMLCanvasElement, view: View, made: Overvi
     const text = task.lanes.name(laneOfRow(task, row));
     context.fillText(text, LEFT - 12, TOP + row * high + 11, LEFT - 16);
   }
+  const { lanes, first, last, height } = task;
+  const rowOf = (lane: number) => Math.floor(((lane - first) * height) / (last - first));
+  drawSelected(context, { lanes, view, selected }, [first, last],
+    (lane) => ({ y: TOP + rowOf(lane) * high - 1, height: Math.max(3, high + 1) }));
 }

@@ -74,6 +74,8 @@ function usePicture(
   canvas: Ref<HTMLCanvasElement>, props: LanesProps, view: View, size: Size,
 ): [Merged | null, boolean] {
   const { lanes, all } = props;
+  const { selected } = useShared();
+  const marked = [...selected].join();
   const tint = colours.value;
   const [merged, setMerged] = useState<Merged | null>(null);
   const [busy, setBusy] = useState(true);
@@ -88,7 +90,7 @@ function usePicture(
       const height = Math.max(1, Math.floor(size.height - TOP - 4));
       void inTurns(overview(lanes, view, height), abort.signal).then((made) => {
         if (!made || abort.signal.aborted) return;
-        drawOverview(element(), view, made);
+        drawOverview(element(), view, made, selected);
         const { width, height: rows } = made.task;
         const { attempts } = made.found;
         setMerged({ attempts, width, height: rows * made.high, all: made });
@@ -96,7 +98,7 @@ function usePicture(
       });
       return () => abort.abort();
     }
-    const scene = { lanes, view, scroll: size.scroll };
+    const scene = { lanes, view, scroll: size.scroll, selected };
     const missing = drawLanes(element(), scene, rows).filter((lane) => !rows.has(lane));
     setBusy(missing.length > 0);
     if (missing.length === 0) return;
@@ -112,7 +114,7 @@ function usePicture(
       setBusy(false);
     })();
     return () => abort.abort();
-  }, [lanes, id, size.height, all, all ? 0 : size.scroll]);
+  }, [lanes, id, size.height, all, all ? 0 : size.scroll, marked]);
   const current = merged && (all ? merged.all !== null : rows.size > 0 && !merged.all);
   return [current ? merged : null, busy];
 }
