@@ -5,6 +5,7 @@ import { before, test } from "node:test";
 import { asked, newHome, on, serve, shirabe } from "./harness.mjs";
 
 let server;
+const LONG = "a_parameter_whose_name_has_sixty_letters_and_does_not_break".slice(0, 59);
 const WORDS = ["=1+1", "a,b", 'say "hi"', "<b>x</b>", 'sgd, "slow"', '5" disk'];
 
 // Asked for and told; the last `open` of them are left running.
@@ -37,6 +38,10 @@ before(async () => {
       ],
     },
   }, { trials: 24, open: 2, value: Math.cos });
+  await make("long", {
+    parameters: [1, 2, 3].map((i) => number(LONG + i, 0, 200)).concat(category(`${LONG}4`,
+      "the first of the long categories", "the second of the long categories", "third", "4")),
+  }, { trials: 20, value: (i) => 1000 + Math.sin(i) / 1000 });
   await make("odd", {
     parameters: [number('p, "q" | x<1', 0, 1), category("opt", ...WORDS),
       number("narrow", 0.98221, 0.98224)],
@@ -219,3 +224,22 @@ test("what a filter does not change says so while there is one", () =>
     await notes.nth(3).waitFor();
     assert.equal(await notes.count(), 4);
   }));
+
+test("names of sixty letters stay within the page, and nothing lies on another", async () => {
+  for (const width of [1400, 390]) {
+    await on(server, "#/e/default/long/analysis", async (page) => {
+      await page.getByText("hatched: the model does not know").waitFor();
+      await drawn(page);
+      const wider = await page.evaluate(() => {
+        const parts = [...document.querySelectorAll(".bar-row > *, .slice figcaption, .panel")];
+        return [document.documentElement, ...parts]
+          .filter((one) => one.scrollWidth > one.clientWidth + 1 && one.clientWidth > 0)
+          .map((one) => one.className || one.tagName);
+      });
+      assert.deepEqual(wider, []);
+      await page.locator(".overlay text", { hasText: "the first …" }).waitFor();
+      // The last tick of a slice does not reach the edge.
+      assert.equal(await ink(page, ".slice canvas", { x: [0.997, 1], y: [0.88, 1] }), 0);
+    }, { viewport: { width, height: 900 } });
+  }
+});

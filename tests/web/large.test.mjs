@@ -165,3 +165,21 @@ test("the analysis of 100,000 trials is drawn in turns, by the pixel, and it is 
     });
     await wasDoneInTurns(page);
   }));
+
+test("the number of the last of 100,000 trials is not cut off", () =>
+  on(server, "#/capacity", async (page) => {
+    await page.route(/\/experiments\/long\/columns\?/, (route) =>
+      route.fulfill({ body: TRIALS, contentType: "application/vnd.shirabe.columns" }));
+    await page.getByRole("link", { name: "Capacity" }).waitFor();
+    for (const address of ["#/e/default/long", "#/compare?e=default/long"]) {
+      await page.evaluate((hash) => void (location.hash = hash), address);
+      await page.locator(".chart canvas").first().waitFor();
+      await page.waitForTimeout(1000);
+      const cut = await page.locator(".chart canvas").first().evaluate((canvas) => {
+        const { data } = canvas.getContext("2d")
+          .getImageData(canvas.width - 2, 0, 2, canvas.height);
+        return data.some((value) => value > 0);
+      });
+      assert.equal(cut, false, address);
+    }
+  }));

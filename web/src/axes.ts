@@ -3,7 +3,7 @@
 import type { Column } from "./api/columns.js";
 import type { Experiment } from "./api/records.js";
 import type { TrialData } from "./api/trials.js";
-import { short } from "./format.js";
+import { distinct, short } from "./format.js";
 import { maximizes } from "./state.js";
 
 export type Scale = "linear" | "log" | "quantile";
@@ -122,9 +122,12 @@ export function ticksOf(axis: Axis, most = 6): Tick[] {
   if (axis.scale !== "linear") {
     return [0, 0.25, 0.5, 0.75, 1].map((p) => ({ position: p, text: short(valueAt(axis, p)) }));
   }
-  return niceValues(axis.low, axis.high, most).map((value) => ({
-    position: positionOf(axis, value), text: short(value),
-  }));
+  // One number says nothing of how much there is between two places.
+  const counts = [most, most + 1, most + 2, 2 * most, 3 * most];
+  const tries = counts.map((n) => niceValues(axis.low, axis.high, n));
+  const values = tries.find((one) => one.length > 1) ?? tries[0]!;
+  const texts = distinct(values);
+  return values.map((value, i) => ({ position: positionOf(axis, value), text: texts[i]! }));
 }
 
 // Round numbers between two, at most so many.

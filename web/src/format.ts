@@ -11,6 +11,16 @@ export function short(value: number | null | undefined): string {
   return trimmed(value.toPrecision(6));
 }
 
+// With as many digits as tell different numbers apart.
+export function distinct(values: number[]): string[] {
+  const n = new Set(values).size;
+  let texts = values.map(short);
+  for (let digits = 7; new Set(texts).size < n && digits <= 17; ++digits) {
+    texts = values.map((value) => String(Number(value.toPrecision(digits))));
+  }
+  return texts;
+}
+
 // 0.500000 → 0.5, 1.5000e-7 → 1.5e-7; a real minus sign is left to typography, so that what is
 // copied is still a number.
 function trimmed(text: string): string {

@@ -2,12 +2,15 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Head } from "../../../web/src/api/binary.js";
 import { putColumns, readArrays } from "../../../web/src/api/binary.js";
-import { TrialColumns, bestSoFar, varying } from "../../../web/src/api/columns.js";
+import { Column, TrialColumns, bestSoFar, varying } from "../../../web/src/api/columns.js";
 import { fieldList } from "../../../web/src/api/trials.js";
-import { makeAxis, niceValues, positionOf, qualityOf, valueAt } from "../../../web/src/axes.js";
+import {
+  makeAxis, niceValues, positionOf, qualityOf, ticksOf, valueAt,
+} from "../../../web/src/axes.js";
 import { drawDots } from "../../../web/src/dots.js";
 import { raster, VIRIDIS } from "../../../web/src/raster.js";
 import { inTurns } from "../../../web/src/turns.js";
+import { fitted, within } from "../../../web/src/ui/fit.js";
 import { diffLines, scalar, toYaml } from "../../../web/src/yaml.js";
 
 // As docs/design/formats.md describes it.
@@ -90,6 +93,26 @@ test("axes: negative values, logarithms, ranks, and a single value", () => {
   const log = makeAxis(table.column("trial")!, [0, 1, 2], "log", experiment);
   assert.ok(Math.abs(valueAt(log, positionOf(log, 2)) - 2) < 1e-12);
   assert.deepEqual(niceValues(0, 1, 5), [0, 0.2, 0.4, 0.6, 0.8, 1]);
+});
+
+test("an axis has two numbers at least, and they can be told apart", () => {
+  const ticks = (low: number, high: number) =>
+    ticksOf({
+      column: new Column("x", "number"), name: "x", scale: "linear", low, high, sorted: null,
+    }, 4).map((one) => one.text);
+  assert.deepEqual(ticks(0.104, 0.967), ["0.2", "0.4", "0.6", "0.8"]);
+  for (const [low, high] of [[0.07, 0.97], [1.3, 3.9], [999.9985, 1000.0012]] as const) {
+    const texts = ticks(low, high);
+    assert.ok(texts.length > 1 && new Set(texts).size === texts.length, texts.join());
+  }
+});
+
+test("a text that is cut says so, and one at the edge moves in", () => {
+  const context = { measureText: (text: string) => ({ width: 10 * text.length }) };
+  assert.equal(fitted(context, "linear", 60), "linear");
+  assert.equal(fitted(context, "logarithmic", 60), "logar…");
+  assert.equal(fitted(context, "logarithmic", 5), "…");
+  assert.deepEqual([5, 50, 95].map((x) => within(x, 30, [0, 100])), [15, 50, 85]);
 });
 
 test("quality is by rank, and points to what is better", () => {

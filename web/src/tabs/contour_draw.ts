@@ -3,6 +3,7 @@ import type { GridAxis, PartialDependence } from "../api/analysis.js";
 import { short } from "../format.js";
 import { VIRIDIS, shade } from "../raster.js";
 import { colour } from "../theme.js";
+import { fitted, within } from "../ui/fit.js";
 
 export const [LEFT, RIGHT, BOTTOM, TOP] = [84, 8, 34, 8];
 export const HEIGHT = 360;
@@ -61,7 +62,7 @@ export function wordsAt(
   const [x, y] = [cells.x.values[i], cells.y.values[j]];
   if (x === undefined || y === undefined) return null;
   const at = i * cells.y.values.length + j;
-  return `${names.x} ${tickText(x, 60)}, ${names.y} ${tickText(y, 60)}\n` +
+  return `${names.x} ${valueText(x)}, ${names.y} ${valueText(y)}\n` +
     `${names.metric} ${short(model.mean[at])}\n` +
     `from ${short(model.low[at])} to ${short(model.high[at])} with 90 % probability` +
     (isUnknown(model, at) ? "\nthe model does not know" : "");
@@ -106,27 +107,29 @@ function drawDots(context: CanvasRenderingContext2D, drawn: Drawn, cells: Cells)
   }
 }
 
-function tickText(text: string, most: number): string {
+function valueText(text: string): string {
   const number = Number(text);
-  if (text.trim() !== "" && !Number.isNaN(number)) return short(Number(number.toPrecision(3)));
-  return text.length <= most ? text : `${text.slice(0, most - 1)}…`;
+  return text.trim() === "" || Number.isNaN(number) ? text
+    : short(Number(number.toPrecision(3)));
 }
 
 export function drawTicks(context: CanvasRenderingContext2D, drawn: Drawn, width: number): void {
-  const { x: ax, y: ay } = cellsOf(drawn.model, width);
+  const { x: ax, y: ay, width: cell } = cellsOf(drawn.model, width);
   context.fillStyle = colour("dim");
   context.font = "11px system-ui, sans-serif";
   context.textAlign = "center";
   const every = (n: number, most: number) => Math.max(1, Math.ceil(n / most));
-  ax.values.forEach((text, i) => {
-    if (i % every(ax.values.length, 6) !== 0) return;
-    const x = LEFT + ((i + 0.5) / ax.values.length) * (width - LEFT - RIGHT);
-    context.fillText(tickText(text, 12), x, HEIGHT - BOTTOM + 16);
+  const step = every(ax.values.length, Math.max(2, Math.min(6, Math.floor((width - LEFT) / 60))));
+  ax.values.forEach((value, i) => {
+    if (i % step !== 0) return;
+    const text = fitted(context, valueText(value), step * cell - 6);
+    const x = within(LEFT + (i + 0.5) * cell, context.measureText(text).width, [0, width]);
+    context.fillText(text, x, HEIGHT - BOTTOM + 16);
   });
   context.textAlign = "right";
-  ay.values.forEach((text, j) => {
+  ay.values.forEach((value, j) => {
     if (j % every(ay.values.length, 7) !== 0) return;
     const y = HEIGHT - BOTTOM - ((j + 0.5) / ay.values.length) * (HEIGHT - BOTTOM - TOP);
-    context.fillText(tickText(text, 12), LEFT - 6, y + 4);
+    context.fillText(fitted(context, valueText(value), LEFT - 10), LEFT - 6, y + 4);
   });
 }

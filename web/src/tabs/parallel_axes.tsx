@@ -42,13 +42,23 @@ export interface AxesProps {
 const yOf = (at: number) => TOP + (1 - at) * INNER;
 const LANE_Y = TOP + INNER + FOOT / 2;
 
+// Beside the first axis there is room for so many letters.
+const LETTERS = 11;
+
+function shortened(text: string): string {
+  return text.length <= LETTERS ? text : `${text.slice(0, LETTERS - 1)}…`;
+}
+
 function Ticks(props: { axis: Axis }) {
   return (
     <>
       {ticksOf(props.axis).map((tick) => (
         <g key={tick.text} transform={`translate(0,${yOf(tick.position)})`}>
           <line x1={-4} x2={0} />
-          <text class="halo" x={-7} dy="0.32em">{tick.text.slice(0, 16)}</text>
+          <text class="halo" x={-7} dy="0.32em">
+            {shortened(tick.text)}
+            <title>{tick.text}</title>
+          </text>
         </g>
       ))}
     </>
@@ -74,8 +84,14 @@ function Lane(props: { axis: Axis; onNone: (() => void) | undefined }) {
   );
 }
 
+function titleOf(axis: Axis): string {
+  return axis.scale === "category" ? axis.name
+    : `${axis.name}: ${axis.scale}; click for another scale`;
+}
+
 export function Axes(props: AxesProps) {
   const { axes, place } = props;
+  const room = Math.min(2 * SIDE, place.x.length > 1 ? place.x[1]! - place.x[0]! - 6 : 2 * SIDE);
   const [range, setRange] = useState<(Range & { axis: number }) | null>(null);
   const svg = useRef<SVGSVGElement>(null);
   const position = (event: PointerEvent) => {
@@ -97,10 +113,10 @@ export function Axes(props: AxesProps) {
     >
       {axes.map((axis, i) => (
         <g key={axis.column.name} transform={`translate(${place.x[i]},0)`}>
-          <foreignObject x={-SIDE} y={0} width={2 * SIDE} height={TOP - 6}>
+          <foreignObject x={-room / 2} y={0} width={room} height={TOP - 6}>
             <button
               class="plain axis-name"
-              title={`${axis.name}: ${axis.scale}; click for another scale`}
+              title={titleOf(axis)}
               onClick={() => props.onScale(axis)}
             >
               <b>{axis.name}</b>

@@ -15,6 +15,7 @@ import { VIRIDIS, shade } from "../raster.js";
 import { finishedTrials } from "../state.js";
 import { colour, colours } from "../theme.js";
 import { inTurns } from "../turns.js";
+import { fitted, within } from "../ui/fit.js";
 import { Empty, Panel } from "../ui/panel.js";
 import { param, setParams } from "../url.js";
 
@@ -48,10 +49,19 @@ function drawAxes(context: CanvasRenderingContext2D, slice: Slice): void {
     context.stroke();
     context.fillText(tick.text, LEFT - 5, y + 4, LEFT - 6);
   }
+  drawTicks(context, slice.x);
+}
+
+// Of categories as much as has room between two; a text at the end stays within the picture.
+function drawTicks(context: CanvasRenderingContext2D, axis: Axis): void {
   context.textAlign = "center";
-  for (const tick of ticksOf(slice.x, 4)) {
-    const x = place(inset(slice.x, tick.position), LEFT, WIDTH - 8);
-    context.fillText(tick.text.slice(0, 9), x, HEIGHT - BOTTOM + 16);
+  const ticks = ticksOf(axis, 4);
+  const room = axis.scale === "category" ? (WIDTH - 8 - LEFT) / ticks.length - 4 : WIDTH;
+  for (const tick of ticks) {
+    const text = fitted(context, tick.text, room);
+    const x = place(inset(axis, tick.position), LEFT, WIDTH - 8);
+    const { width } = context.measureText(text);
+    context.fillText(text, within(x, width, [0, WIDTH - 1]), HEIGHT - BOTTOM + 16);
   }
 }
 

@@ -49,7 +49,7 @@ export function baseOptions(props: ChartProps, width: number): uPlot.Options {
     width,
     height: props.height ?? 300,
     legend: { show: false },
-    padding: [10, 14, 0, 0],
+    padding: [10, 28, 0, 0], // the half of 1.2345e+7 at the right end
     axes: [axis(props.x, true), axis(props.y, false)],
     ...own,
     cursor: { points: { show: false }, drag: { x: true, y: false }, ...own.cursor },

@@ -1,5 +1,5 @@
 // The scale of colours from the worst to the best, with the values at its ends.
-import { short } from "../format.js";
+import { distinct } from "../format.js";
 
 interface RampProps {
   worst: number;
@@ -8,12 +8,13 @@ interface RampProps {
 }
 
 export function Ramp(props: RampProps) {
+  const [worst, best] = distinct([props.worst, props.best]);
   return (
-    <span class="ramp-scale">
-      worst <b>{short(props.worst)}</b>
+    <span>
+      worst <b>{worst}</b>
       <span class={`ramp ${props.full ? "full" : ""}`} aria-hidden="true" />
       {" "}
-      <b>{short(props.best)}</b> best
+      <b>{best}</b> best
     </span>
   );
 }
