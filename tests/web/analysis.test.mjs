@@ -1,8 +1,10 @@
 // The pictures of the analysis: parameters that a trial need not have, brushes, names that are long
 // or hold quotes, one selection.
 import assert from "node:assert/strict";
+import fs from "node:fs";
 import { before, test } from "node:test";
-import { asked, newHome, on, serve, shirabe } from "./harness.mjs";
+import { spawnSync } from "node:child_process";
+import { asked, binary, newHome, on, serve, shirabe } from "./harness.mjs";
 
 let server;
 const LONG = "a_parameter_whose_name_has_sixty_letters_and_does_not_break".slice(0, 59);
@@ -242,4 +244,54 @@ test("names of sixty letters stay within the page, and nothing lies on another",
       assert.equal(await ink(page, ".slice canvas", { x: [0.997, 1], y: [0.88, 1] }), 0);
     }, { viewport: { width, height: 900 } });
   }
+});
+
+// Of a panel, as it is to be pasted into a shell.
+async function commandOf(page, panel) {
+  await page.getByRole("region", { name: panel }).getByRole("button", { name: /more$/ }).click();
+  await page.getByRole("menuitem", { name: "As command" }).click();
+  const dialog = page.getByRole("dialog");
+  const words = [await dialog.locator("code").innerText(), await dialog.innerText()];
+  await page.keyboard.press("Escape");
+  return words;
+}
+
+function draws(command, file) {
+  const folder = fs.mkdtempSync(`${server.home}/plot-`);
+  const done = spawnSync("sh", ["-c", command.replace(/^shirabe/, '"$SHIRABE"')], {
+    cwd: folder, env: { ...process.env, SHIRABE: binary, SHIRABE_HOME: server.home },
+    encoding: "utf8",
+  });
+  assert.equal(done.status, 0, `${command}: ${done.stderr}`);
+  return fs.readFileSync(`${folder}/${file}`, "utf8");
+}
+
+test("the command of a picture draws the same, whatever its names are", async () => {
+  await on(server, `#/e/default/odd/analysis?cx=opt&cy=${encodeURIComponent('p, "q" | x<1')}`,
+    async (page) => {
+      await page.getByText("hatched: the model does not know").waitFor();
+      const [contour, all] = await commandOf(page, "Two parameters at once");
+      assert.equal(contour,
+        `shirabe plot odd contour -p opt -p 'p, "q" | x<1' -o contour.svg`);
+      assert.doesNotMatch(all, /takes no filter/);
+      assert.match(draws(contour, "contour.svg"), /x&lt;1/);
+      const [parallel] = await commandOf(page, "Parallel coordinates");
+      assert.match(draws(parallel, "parallel.svg"), /^<svg/);
+      await page.getByRole("searchbox").fill("narrow>0.98222");
+      const [slice, note] = await commandOf(page, "loss over each parameter");
+      assert.match(draws(slice, "slice.svg"), /^<svg/);
+      assert.match(note, /The command draws all trials: it takes no filter/);
+    });
+  await on(server, "#/e/default/models/analysis?filter=model%3Dsvm", async (page) => {
+    await page.getByText("No trial shown with a result has depth.").waitFor();
+    const [slice] = await commandOf(page, "loss over each parameter");
+    assert.equal(slice, "shirabe plot models slice -p model -p c -o slice.svg");
+    assert.match(draws(slice, "slice.svg"), /^<svg/);
+  });
+  await on(server, "#/e/default/models/curves?top=5", async (page) => {
+    const [curves, note] = await commandOf(page, "Curves of loss");
+    assert.equal(curves, "shirabe plot models curves --trials 5 -o curves.svg");
+    assert.match(draws(curves, "curves.svg"), /^<svg/);
+    assert.match(note, /The command draws 5 curves at most, over steps/);
+  });
 });

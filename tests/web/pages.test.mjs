@@ -63,9 +63,9 @@ test("a panel is also a table and a command", () =>
     assert.equal(await table.getByRole("row").count(), 9);
     await page.getByRole("button", { name: /History .*: more/ }).click();
     await page.getByRole("menuitem", { name: "As command" }).click();
-    await page.getByText("shirabe export digits-spot -o csv").waitFor();
+    await page.getByText("shirabe plot digits-spot history -o history.svg").waitFor();
     await page.keyboard.press("Escape");
-    await page.getByText("shirabe export").waitFor({ state: "detached" });
+    await page.getByText("shirabe plot").waitFor({ state: "detached" });
   }));
 
 test("the table of trials is filtered and sorted by its address, as the command says", () =>

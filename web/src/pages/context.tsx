@@ -121,3 +121,13 @@ export function shownOf(rows: number, data: TrialData | null): string {
 export function namespaceFlag(key: Key): string {
   return key.ns === "default" ? "" : ` -n ${shellWord(key.ns)}`;
 }
+
+// The command that draws the same of all trials, which is what it can.
+export function plotCommand(key: Key, kind: string, ...words: string[]): string {
+  const given = words.map((one) => ` ${shellWord(one)}`).join("");
+  return `shirabe plot ${shellWord(key.name)}${namespaceFlag(key)} ${kind}${given} -o ${kind}.svg`;
+}
+
+export function plotNote(): string {
+  return isFiltered() ? "The command draws all trials: it takes no filter." : "";
+}

@@ -9,7 +9,7 @@ import { placing } from "../contour.js";
 import { count, short } from "../format.js";
 import { useLoad } from "../load.js";
 import type { Shared } from "../pages/context.js";
-import { isFiltered, namespaceFlag, useShared } from "../pages/context.js";
+import { isFiltered, plotCommand, plotNote, useShared } from "../pages/context.js";
 import { finishedTrials, maximizes } from "../state.js";
 import { colours } from "../theme.js";
 import { Empty, Panel } from "../ui/panel.js";
@@ -149,7 +149,8 @@ export function Contour() {
       title="Two parameters at once"
       image
       summary={label}
-      command={`shirabe plot ${key.name}${namespaceFlag(key)} contour -o contour.svg`}
+      command={plotCommand(key, "contour", ...(y === "" ? [] : ["-p", x, "-p", y]))}
+      commandNote={plotNote()}
       tools={names.length > 1 && (
         <>
           <Chooser names={names} name={x} of="cx" label="Across" />

@@ -7,7 +7,7 @@ import type { ShownCurve } from "../api/curves.js";
 import { readShown } from "../api/curves.js";
 import { count, plural, short } from "../format.js";
 import { useLoad } from "../load.js";
-import { namespaceFlag, toggleTrial, useShared } from "../pages/context.js";
+import { isFiltered, plotCommand, toggleTrial, useShared } from "../pages/context.js";
 import { lookOf, maximizes } from "../state.js";
 import { colour } from "../theme.js";
 import { Chart } from "../ui/chart.js";
@@ -188,7 +188,12 @@ export default function Curves() {
         title={`Curves of ${metric}`}
         image
         summary={summary}
-        command={`shirabe get metrics ${key.name}/${trials[0] ?? 1}${namespaceFlag(key)}`}
+        command={plotCommand(key, "curves",
+          ...(metric === objectiveMetricName ? [] : ["--metric", metric]), "--trials", `${top}`,
+          ...(ylog ? ["--log"] : []))}
+        commandNote={trials.length > top || isFiltered() || byTime || xlog
+          ? `The command draws ${top} curves at most, over steps: of the best of all trials, ` +
+            "then of those that run." : ""}
         tools={<Controls metrics={metrics} metric={metric} top={top} canLog={least > 0} />}
         table={() => ({
           columns: ["trial", byTime ? "seconds" : "step", metric],

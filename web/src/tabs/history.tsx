@@ -5,7 +5,7 @@ import type { TrialColumns } from "../api/columns.js";
 import { bestSoFar } from "../api/columns.js";
 import { count, short } from "../format.js";
 import { brokenWords, constraintsOf } from "../objectives.js";
-import { namespaceFlag, shownOf, useShared } from "../pages/context.js";
+import { plotCommand, plotNote, shownOf, useShared } from "../pages/context.js";
 import { bestNumber, bestOf, lookOf, maximizes } from "../state.js";
 import { colour } from "../theme.js";
 import type { Mark } from "../ui/chart.js";
@@ -194,7 +194,8 @@ export function History(props: { class?: string }) {
       class={props.class ?? ""}
       shown={shownOf(rows.length, data)}
       summary={summary}
-      command={`shirabe export ${key.name}${namespaceFlag(key)} -o csv`}
+      command={plotCommand(key, "history", ...(log ? ["--log"] : []))}
+      commandNote={plotNote()}
       table={table ? rowsOf : undefined}
       image
     >

@@ -9,7 +9,7 @@ import type { Column } from "../api/columns.js";
 import { varying } from "../api/columns.js";
 import type { Brush } from "../brush.js";
 import { count, short } from "../format.js";
-import { chooseAlong, namespaceFlag, shownOf, useShared } from "../pages/context.js";
+import { chooseAlong, plotCommand, plotNote, shownOf, useShared } from "../pages/context.js";
 import type { RasterTask } from "../raster.js";
 import { VIRIDIS, heightAt } from "../raster.js";
 import { draw } from "../raster_client.js";
@@ -272,7 +272,8 @@ export function Parallel() {
         : shownOf(rows.length, data)}
       image
       summary={label}
-      command={`shirabe export ${key.name}${namespaceFlag(key)} -o csv`}
+      command={plotCommand(key, "parallel")}
+      commandNote={plotNote()}
       table={() => ({
         columns: ["trial", ...axes.map((axis) => axis.name)],
         rows: Array.from(rows).filter((row) => chosen[row] === 1).map((row) => [

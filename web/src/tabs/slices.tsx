@@ -10,7 +10,7 @@ import type { DotPicture } from "../dots.js";
 import { drawDots } from "../dots.js";
 import { count, plural, short } from "../format.js";
 import { useLoad } from "../load.js";
-import { isFiltered, namespaceFlag, shownOf, useShared } from "../pages/context.js";
+import { isFiltered, plotCommand, plotNote, shownOf, useShared } from "../pages/context.js";
 import { VIRIDIS, shade } from "../raster.js";
 import { finishedTrials } from "../state.js";
 import { colour, colours } from "../theme.js";
@@ -265,7 +265,9 @@ export function Slices() {
     <Panel
       title={`${metric} over each parameter`}
       shown={shownOf(rows.length, data)}
-      command={`shirabe plot ${key.name}${namespaceFlag(key)} slice -o slice.svg`}
+      command={plotCommand(key, "slice", ...(without.length === 0 ? []
+        : slices.flatMap((one) => ["-p", one.x.column.name.slice(6)])))}
+      commandNote={plotNote()}
       summary={`${plural(slices.length, "picture")}, one for each parameter that varies` +
         (without.length > 0 ? `; no trial shown with a result has ${eitherOf(without)}` : "")}
       tools={

@@ -16,6 +16,8 @@ interface PanelProps {
   title: string;
   children: ComponentChildren;
   command?: string | undefined;
+  // What the picture shows and the command does not.
+  commandNote?: string | undefined;
   table?: (() => Table) | undefined;
   summary?: string | undefined; // for those who do not see the picture
   shown?: string | undefined; // "42 of 100,000 shown"
@@ -135,6 +137,7 @@ export function Panel(props: PanelProps) {
       {command && (
         <Dialog title={`${props.title} as a command`} onClose={() => setCommand(false)}>
           <Command text={props.command!} />
+          {props.commandNote && <p class="hint">{props.commandNote}</p>}
         </Dialog>
       )}
     </section>
