@@ -37,6 +37,8 @@ const TABS: [string, string, () => Promise<TrialPart>][] = [
   ["log", "Log", async () => (await import("../tabs/log.js")).default],
   ["attempts", "Attempts", async () => Attempts],
   ["checkpoints", "Checkpoints", async () => Checkpoints],
+  ["specification", "Specification",
+    async () => (await import("../tabs/trial_specification.js")).default],
   ["notes", "Notes", async () => (await import("../tabs/trial_notes.js")).default],
 ];
 

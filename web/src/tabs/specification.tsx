@@ -7,34 +7,9 @@ import { useLoad } from "../load.js";
 import { namespaceFlag, useShared } from "../pages/context.js";
 import { copy } from "../ui/dialog.js";
 import { Panel, save } from "../ui/panel.js";
+import { Yaml } from "../ui/yaml.js";
 import { link, param, setParams } from "../url.js";
 import { diffLines, specificationOf } from "../yaml.js";
-
-// Keys and values of a line of YAML in two colours; it is not parsed.
-function Line(props: { text: string }) {
-  const match = /^(\s*(?:- )?)([\w.-]+)(:)(?: (.*))?$/.exec(props.text);
-  if (!match) return <>{props.text}</>;
-  return (
-    <>
-      {match[1]}
-      <span class="key">{match[2]}</span>
-      {match[3]} <span class="value">{match[4]}</span>
-    </>
-  );
-}
-
-function Yaml(props: { text: string; label: string }) {
-  const lines = useMemo(() => props.text.replace(/\n$/, "").split("\n"), [props.text]);
-  return (
-    <pre class="code" tabIndex={0} role="group" aria-label={props.label}>
-      {lines.map((line, i) => (
-        <div key={i}>
-          <Line text={line} />
-        </div>
-      ))}
-    </pre>
-  );
-}
 
 function Diff(props: { before: string; after: string }) {
   const lines = useMemo(() => diffLines(props.before, props.after), [props.before, props.after]);
