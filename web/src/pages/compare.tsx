@@ -1,48 +1,32 @@
 // Up to eight experiments, or trials, side by side.
 import uPlot from "uplot";
-import { useEffect, useMemo } from "preact/hooks";
-import type { Key } from "../api/experiments.js";
-import {
-  getExperiment, getTrial, idOf, keyFromId,
-} from "../api/experiments.js";
+import { useEffect, useMemo, useRef } from "preact/hooks";
+import { getExperiment, getTrial, idOf, keyFromId } from "../api/experiments.js";
 import { bestSoFar } from "../api/columns.js";
 import { readCurves } from "../api/observations.js";
-import type { Experiment, Trial } from "../api/records.js";
+import type { Experiment } from "../api/records.js";
 import { listKeys } from "../api/summaries.js";
-import { numberOf } from "../api/records.js";
 import { TrialStore } from "../api/trials.js";
 import type { TrialData } from "../api/trials.js";
-import { duration, money, plural, shellWord, short } from "../format.js";
-import { hasFront } from "../objectives.js";
-import { useLoad } from "../load.js";
-import {
-  algorithmOf, bestOf, completedTrials, currencyOf, maximizes, stateOf, lookOf,
-} from "../state.js";
+import { plural, short } from "../format.js";
+import { useChanges, useLoad } from "../load.js";
+import { maximizes } from "../state.js";
 import { colour } from "../theme.js";
 import { Chart } from "../ui/chart.js";
 import { Empty, Panel } from "../ui/panel.js";
 import { PlainTable } from "../ui/table.js";
 import { link, place, setParams } from "../url.js";
-import { brokenIn } from "./trial_results.js";
+import { compareCommand, experimentSide, rowsOf, trialSide } from "./compare_sides.js";
+import type { OneTrial, Side } from "./compare_sides.js";
 
 const MOST = 8;
 export const TINTS = ["accent", "best", "early", "good", "run", "bad", "pause", "lost"];
 const DASHES = [[], [8, 4], [2, 3], [10, 3, 2, 3], [], [8, 4], [2, 3], [10, 3, 2, 3]];
 
-interface Side {
-  name: string;
-  href: string;
-  facts: Map<string, string>;
-}
-
 // What differs stands out; what is the same everywhere can be left out.
-function Table(props: { title: string; sides: Side[]; command: string }) {
+function Table(props: { title: string; sides: Side[]; command: string | undefined }) {
   const { sides } = props;
-  const names = [...new Set(sides.flatMap((one) => [...one.facts.keys()]))];
-  const rows = names.map((name) => {
-    const values = sides.map((one) => one.facts.get(name) ?? "–");
-    return { name, values, differs: new Set(values).size > 1 };
-  });
+  const rows = rowsOf(sides);
   return (
     <Panel
       title={props.title}
@@ -81,7 +65,7 @@ interface LinesProps {
   lines: Line[];
   x: string;
   y: string;
-  command: string;
+  command: string | undefined;
   steps?: boolean; // a value holds until the next one
 }
 
@@ -100,7 +84,10 @@ function Lines(props: LinesProps) {
     cursor: { focus: { prox: 20 }, points: { show: true } },
     series: [{}, ...lines.map((_, i) => ({
       stroke: () => colour(TINTS[i % TINTS.length]!), width: 2,
-      dash: DASHES[i % DASHES.length]!, spanGaps: true, points: { show: false },
+      dash: DASHES[i % DASHES.length]!, spanGaps: true,
+      points: { // a line of one value is none
+        show: lines[i]!.x.length < 2, size: 8, fill: () => colour(TINTS[i % TINTS.length]!),
+      },
       ...(props.steps ? { paths: uPlot.paths.stepped!({ align: 1 }) } : {}),
     }))],
   });
@@ -124,7 +111,7 @@ function Lines(props: LinesProps) {
       <Chart
         data={data}
         options={options}
-        form={lines.map((one) => one.name).join()}
+        form={lines.map((one) => `${one.name} ${one.x.length < 2}`).join()}
         label={summary}
         x={props.x}
         y={props.y}
@@ -141,39 +128,25 @@ interface Loaded {
   data: TrialData | null;
 }
 
-async function loadExperiments(ids: string[], abort: AbortSignal): Promise<Loaded[]> {
-  return Promise.all(ids.map(async (id) => {
+// The trials of each are kept: what is loaded again after a change is what has changed.
+function useExperiments(ids: string[]) {
+  const stores = useRef(new Map<string, TrialStore>()).current;
+  useEffect(() => () => {
+    for (const store of stores.values()) store.close();
+    stores.clear();
+  }, []);
+  const loaded = useLoad(ids.join(), (abort) => Promise.all(ids.map(async (id): Promise<Loaded> => {
     const key = keyFromId(id);
     const experiment = await getExperiment(key, abort);
-    const store = new TrialStore(key);
-    await store.load(experiment);
-    return { experiment, data: store.data.value };
-  }));
-}
-
-function sideOf({ experiment }: Loaded): Side {
-  const { name, namespace } = experiment.metadata;
-  const status = experiment.status ?? {};
-  const extras = status.shirabe ?? {};
-  const facts = new Map<string, string>([
-    ["state", lookOf(stateOf(experiment)).word],
-    ["algorithm", algorithmOf(experiment)],
-    [`best ${experiment.spec.objective.objectiveMetricName}`, short(bestOf(experiment))],
-    ...(hasFront(experiment) ? [
-      ["on the front", String(extras.front?.size ?? 0)],
-      ["hypervolume", short(extras.front?.hypervolume)],
-    ] as [string, string][] : []),
-    ["trials completed", String(completedTrials(experiment))],
-    ["failed", String(status.trialsFailed ?? 0)],
-    ["computed", duration(extras.seconds ?? 0)],
-    ["cost", money(extras.cost ?? 0, currencyOf(experiment))],
-    ["preemptions", String(extras.preemptions ?? 0)],
-    ["lost to them", duration(extras.wastedSeconds ?? 0)],
-  ]);
-  for (const one of status.currentOptimalTrial?.parameterAssignments ?? []) {
-    facts.set(`best: ${one.name}`, one.value);
-  }
-  return { name, href: link(["e", namespace, name]), facts };
+    const store = stores.get(id) ?? new TrialStore(key);
+    stores.set(id, store);
+    await store.refresh(experiment);
+    return { experiment, data: store.data.peek() };
+  })));
+  useChanges(null, (changes) => {
+    if (changes.some((one) => ids.includes(`${one.namespace}/${one.experiment}`))) loaded.again();
+  }, 2000);
+  return loaded;
 }
 
 function linesOf(all: Loaded[]): Line[] {
@@ -189,20 +162,24 @@ function linesOf(all: Loaded[]): Line[] {
 }
 
 function Experiments(props: { ids: string[] }) {
-  const loaded = useLoad(props.ids.join(), (abort) => loadExperiments(props.ids, abort));
+  const loaded = useExperiments(props.ids);
   const lines = useMemo(() => linesOf(loaded.value ?? []), [loaded.value]);
-  if (loaded.error) return <p class="problem">{loaded.error.message}</p>;
-  if (!loaded.value) return <div aria-busy="true" />;
-  const metrics = new Set(
-    loaded.value.map((one) => one.experiment.spec.objective.objectiveMetricName),
-  );
-  const names = props.ids.map((id) => shellWord(keyFromId(id).name)).join(" ");
-  const command = `shirabe compare ${names}`;
+  if (!loaded.value) {
+    return loaded.error ? <p class="problem">{loaded.error.message}</p> : <div aria-busy="true" />;
+  }
+  const experiments = loaded.value.map((one) => one.experiment);
+  const metrics = [...new Set(experiments.map((one) => one.spec.objective.objectiveMetricName))];
+  const command = compareCommand(props.ids.map((id) => {
+    const key = keyFromId(id);
+    return { key, name: key.name };
+  }));
+  const sides = experiments.map((one) => experimentSide(one, metrics));
   return (
     <>
-      {metrics.size > 1 && (
+      {loaded.error && <p class="problem">{loaded.error.message}</p>}
+      {metrics.length > 1 && (
         <p class="banner">
-          They have different objectives ({[...metrics].join(", ")}): their values do not compare.
+          They have different objectives ({metrics.join(", ")}): their values do not compare.
         </p>
       )}
       {lines.length > 0 && (
@@ -211,26 +188,22 @@ function Experiments(props: { ids: string[] }) {
           steps
           lines={lines}
           x="trial"
-          y={[...metrics].join(", ")}
+          y={metrics.join(", ")}
           command={command}
         />
       )}
-      <Table title="Side by side" sides={loaded.value.map(sideOf)} command={command} />
+      <Table title="Side by side" sides={sides} command={command} />
     </>
   );
 }
 
 // ---- trials ------------------------------------------------------------------------------------
 
-interface OneTrial {
-  key: Key;
-  number: number;
-  trial: Trial;
-  metric: string;
+interface LoadedTrial extends OneTrial {
   line: Line;
 }
 
-async function loadTrial(id: string, abort: AbortSignal): Promise<OneTrial> {
+async function loadTrial(id: string, abort: AbortSignal): Promise<LoadedTrial> {
   const [ns = "", name = "", n = ""] = id.split("/");
   const key = { ns, name };
   const number = Number(n);
@@ -241,42 +214,29 @@ async function loadTrial(id: string, abort: AbortSignal): Promise<OneTrial> {
   ]);
   const curve = curves.get(metric)?.[0];
   const y = (curve?.y ?? []).map((v) => (Number.isFinite(v) ? v : null));
-  return { key, number, trial, metric, line: { name: trial.metadata.name, x: curve?.x ?? [], y } };
-}
-
-function trialSide(one: OneTrial): Side {
-  const extras = one.trial.status.shirabe;
-  const facts = new Map<string, string>([
-    ["state", lookOf(extras.phase).word],
-    [one.metric, short(numberOf(extras.objective))],
-  ]);
-  for (const further of extras.objectives?.slice(1) ?? []) {
-    facts.set(further.metricName, short(numberOf(further.value)));
-  }
-  if (extras.constraints) facts.set("breaks", brokenIn(extras) || "nothing");
-  for (const metric of one.trial.status.observation?.metrics ?? []) {
-    facts.set(`${metric.name}, last`, short(numberOf(metric.latest)));
-  }
-  for (const { name, value } of one.trial.spec.parameterAssignments) facts.set(name, value);
-  facts.set("attempts", String(extras.attempts ?? 0));
-  facts.set("preemptions", String(extras.preemptions ?? 0));
-  facts.set("ran", duration(extras.seconds ?? 0));
-  const { key, number } = one;
-  return { name: one.trial.metadata.name, href: link(["t", key.ns, key.name, number]), facts };
+  const line = { name: trial.metadata.name, x: curve?.x ?? [], y };
+  return { key, number, experiment, trial, metric, line };
 }
 
 function Trials(props: { ids: string[] }) {
   const loaded = useLoad(props.ids.join(), (abort) =>
     Promise.all(props.ids.map((id) => loadTrial(id, abort))),
   );
-  if (loaded.error) return <p class="problem">{loaded.error.message}</p>;
-  if (!loaded.value) return <div aria-busy="true" />;
-  const names = loaded.value.map((one) => shellWord(one.trial.metadata.name)).join(" ");
-  const command = `shirabe compare ${names}`;
+  const names = (loaded.value ?? []).map((one) => `${one.key.ns}/${one.trial.metadata.name}`);
+  useChanges(null, (changes) => {
+    if (changes.some((one) => names.includes(`${one.namespace}/${one.trial}`))) loaded.again();
+  }, 2000);
+  if (!loaded.value) {
+    return loaded.error ? <p class="problem">{loaded.error.message}</p> : <div aria-busy="true" />;
+  }
+  const command = compareCommand(loaded.value.map(({ key, trial }) => (
+    { key, name: trial.metadata.name }
+  )));
   const lines = loaded.value.map((one) => one.line).filter((line) => line.x.length > 0);
-  const metric = loaded.value[0]?.metric ?? "";
+  const metric = [...new Set(loaded.value.map((one) => one.metric))].join(", ");
   return (
     <>
+      {loaded.error && <p class="problem">{loaded.error.message}</p>}
       {lines.length > 0 && (
         <Lines title={`Curves of ${metric}`} lines={lines} x="step" y={metric} command={command} />
       )}

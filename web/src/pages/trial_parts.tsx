@@ -1,5 +1,5 @@
 // The parts of a trial's page that need nothing more than its records.
-import type { Attempt, Trial } from "../api/records.js";
+import type { Assignment, Attempt } from "../api/records.js";
 import { numberOf } from "../api/records.js";
 import { causeOf, exitWords } from "../cause.js";
 import { bytes, clock, duration, money, percent, plural, shellWord, short } from "../format.js";
@@ -14,8 +14,19 @@ import { namespaceFlag } from "./context.js";
 import type { TrialView } from "./trial.js";
 import { ResultPanels } from "./trial_results.js";
 
-function valueOf(trial: Trial | null, name: string): string {
-  return trial?.spec.parameterAssignments.find((one) => one.name === name)?.value ?? "–";
+// The parameters that either of two trials has, in the experiment's order.
+export function bothPoints(
+  order: { name: string }[], own: Assignment[], best: Assignment[] | undefined,
+): { name: string; value: string; other: string; differs: boolean }[] {
+  const valueIn = (list: Assignment[] | undefined, name: string) =>
+    list?.find((one) => one.name === name)?.value;
+  const names = new Set([...order, ...own, ...(best ?? [])].map((one) => one.name));
+  return [...names].flatMap((name) => {
+    const [value, other] = [valueIn(own, name), valueIn(best, name)];
+    if (value === undefined && other === undefined) return [];
+    const differs = best !== undefined && other !== value;
+    return [{ name, value: value ?? "–", other: other ?? "–", differs }];
+  });
 }
 
 function Point(props: { view: TrialView }) {
@@ -24,10 +35,9 @@ function Point(props: { view: TrialView }) {
   const metrics = trial.status.observation?.metrics ?? [];
   const own = experiment.spec.objective.objectiveMetricName;
   const bestMetrics = best?.status.observation?.metrics ?? [];
-  const rows = assignments.map(({ name, value }) => {
-    const other = valueOf(best, name);
-    return { name, value, other, differs: best !== null && other !== value };
-  });
+  const rows = bothPoints(
+    experiment.spec.parameters ?? [], assignments, best?.spec.parameterAssignments,
+  );
   const args = assignments.map((one) => shellWord(`--${one.name}=${one.value}`)).join(" ");
   return (
     <Panel
