@@ -98,6 +98,7 @@ export function ImportancePanel() {
     <Panel
       title="Which parameters matter"
       class="half"
+      image={found !== undefined && !few}
       shown={found && !few ? basisWords(found.basis) : ""}
       command={`shirabe importance ${key.name}${namespaceFlag(key)}` +
         (method === "gp" ? "" : ` --method ${method}`)}
@@ -185,6 +186,7 @@ export function AblationPanel() {
     <Panel
       title="What brought the gain"
       class="half"
+      image={found !== undefined && !few}
       command={`shirabe importance ${key.name}${namespaceFlag(key)} --ablation`}
       shown={found?.fromTrial ? `from trial ${found.fromTrial} to trial ${found.toTrial}` : ""}
       summary={found?.steps.map((one) => `${one.parameter} ${short(one.gain.value)}`).join(", ")}

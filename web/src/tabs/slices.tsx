@@ -264,6 +264,7 @@ export function Slices() {
   return (
     <Panel
       title={`${metric} over each parameter`}
+      image={slices.length > 0}
       shown={shownOf(rows.length, data)}
       command={plotCommand(key, "slice", ...(without.length === 0 ? []
         : slices.flatMap((one) => ["-p", one.x.column.name.slice(6)])))}

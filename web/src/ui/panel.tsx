@@ -2,7 +2,7 @@
 // file. What is not shown is said under its title.
 import type { ComponentChildren } from "preact";
 import { useRef, useState } from "preact/hooks";
-import { Dialog, copy, note } from "./dialog.js";
+import { Dialog, copy, noteError } from "./dialog.js";
 import { Menu } from "./menu.js";
 import type { Item } from "./menu.js";
 import { PlainTable } from "./table.js";
@@ -22,7 +22,7 @@ interface PanelProps {
   summary?: string | undefined; // for those who do not see the picture
   shown?: string | undefined; // "42 of 100,000 shown"
   tools?: ComponentChildren;
-  image?: boolean; // it has a canvas that can be saved
+  image?: boolean; // it shows something that can be saved as a picture
   class?: string;
 }
 
@@ -45,43 +45,11 @@ export function save(name: string, content: Blob | string, type = "text/csv"): v
   setTimeout(() => URL.revokeObjectURL(anchor.href), 60_000);
 }
 
-// The canvases of a panel, one over the other, on the page's own background.
-function savePicture(root: HTMLElement, name: string): void {
-  const canvases = [...root.querySelectorAll("canvas")];
-  const boxes = canvases.map((one) => one.getBoundingClientRect());
-  if (canvases.length === 0) return note("there is nothing to save yet", true);
-  const left = Math.min(...boxes.map((box) => box.left));
-  const top = Math.min(...boxes.map((box) => box.top));
-  const right = Math.max(...boxes.map((box) => box.right));
-  const bottom = Math.max(...boxes.map((box) => box.bottom));
-  const scale = Math.max(2, devicePixelRatio);
-  const picture = document.createElement("canvas");
-  picture.width = Math.ceil((right - left) * scale);
-  picture.height = Math.ceil((bottom - top) * scale);
-  const context = picture.getContext("2d")!;
-  context.fillStyle = getComputedStyle(root).backgroundColor;
-  context.fillRect(0, 0, picture.width, picture.height);
-  canvases.forEach((canvas, i) => {
-    const box = boxes[i]!;
-    const [x, y] = [(box.left - left) * scale, (box.top - top) * scale];
-    context.drawImage(canvas, x, y, box.width * scale, box.height * scale);
-  });
-  picture.toBlob((blob) => blob && save(`${name}.png`, blob));
-}
-
-// A picture that is SVG already, with the colours that the page gives it written into it.
-function saveSvg(svg: SVGSVGElement, name: string): void {
-  const clone = svg.cloneNode(true) as SVGSVGElement;
-  const from = [svg, ...svg.querySelectorAll<SVGElement>("*")];
-  const to = [clone, ...clone.querySelectorAll<SVGElement>("*")];
-  const names = ["fill", "stroke", "stroke-width", "opacity", "font-size", "font-family",
-    "text-anchor", "stroke-dasharray", "fill-opacity"];
-  from.forEach((element, i) => {
-    const style = getComputedStyle(element);
-    for (const property of names) to[i]!.setAttribute(property, style.getPropertyValue(property));
-  });
-  clone.setAttribute("xmlns", "http://www.w3.org/2000/svg");
-  save(`${name}.svg`, new XMLSerializer().serializeToString(clone), "image/svg+xml");
+async function savePicture(root: HTMLElement, file: string, title: string): Promise<void> {
+  const { asPng, snapshot } = await import("./snapshot.js");
+  const picture = snapshot(root, title);
+  if (file.endsWith(".png")) save(file, await asPng(picture));
+  else save(file, picture.text, "image/svg+xml");
 }
 
 export function TableView(props: { table: Table; caption: string }) {
@@ -110,13 +78,13 @@ export function Panel(props: PanelProps) {
     items.push({ name: asTable ? "As picture" : "As table", act: () => setAsTable(!asTable) });
     items.push({ name: "Download CSV", act: () => save(`${name}.csv`, csv(props.table!())) });
   }
-  if (props.image) {
-    const picture = () => {
-      const svg = root.current!.querySelector<SVGSVGElement>("svg.picture");
-      if (svg) saveSvg(svg, name);
-      else savePicture(root.current!, name);
-    };
-    items.push({ name: "Download picture", act: picture });
+  if (props.image && !asTable) {
+    const title = `${props.title} · ${document.title}`;
+    for (const kind of ["PNG", "SVG"]) {
+      const file = `${name}.${kind.toLowerCase()}`;
+      const act = () => void savePicture(root.current!, file, title).catch(noteError);
+      items.push({ name: `Download ${kind}`, act });
+    }
   }
   return (
     <section class={`panel ${props.class ?? ""}`} ref={root} aria-label={props.title}>
