@@ -68,6 +68,21 @@ test("a panel is also a table and a command", () =>
     await page.getByText("shirabe plot").waitFor({ state: "detached" });
   }));
 
+test("numbers are also a table", async () => {
+  for (const [address, panel, row] of [
+    [spot, "How far, how long, how dear", /^Trials completed 8 of 8$/],
+    [spot, "Now", /^trial state validation-accuracy step for why it waits$/],
+    ["#/capacity", "Now", /^Running 0 attempts 0 on spot/],
+  ]) {
+    await on(server, address, async (page) => {
+      await page.getByRole("button", { name: `${panel}: more` }).click();
+      await page.getByRole("menuitem", { name: "As table" }).click();
+      await page.getByRole("region", { name: panel, exact: true }).getByRole("row", { name: row })
+        .waitFor();
+    });
+  }
+});
+
 test("the table of trials is filtered and sorted by its address, as the command says", () =>
   on(server, `${spot}/trials?filter=activation%3Dlogistic&sort=~objective`, async (page) => {
     const { items } = await server.call(

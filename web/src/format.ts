@@ -43,6 +43,11 @@ export function duration(seconds: number): string {
   return twoUnits(seconds, 86400, "d", "h");
 }
 
+// Of a record that may not know it: of trials from elsewhere nothing says how long they took.
+export function known(seconds: number): string {
+  return seconds > 0 ? duration(seconds) : "–";
+}
+
 const UNIT_SECONDS: Record<string, number> = { s: 1, min: 60, h: 3600 };
 
 function twoUnits(seconds: number, unit: number, name: string, rest: string): string {

@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { bytes, duration, money, percent, shellWord, short } from "../../../web/src/format.js";
+import {
+  bytes, duration, known, money, percent, shellWord, short,
+} from "../../../web/src/format.js";
 import { LONGEST_LINE, LONGEST_LOG, LogText, printableLine } from "../../../web/src/log.js";
 import { link, parsePlace } from "../../../web/src/url.js";
 
@@ -10,6 +12,10 @@ test("numbers keep their sign and size", () => {
     [123456789, "1.2346e+8"], [100, "100"], [NaN, "–"], [Infinity, "∞"], [-12345.678, "-12345.7"],
   ];
   for (const [value, text] of cases) assert.equal(short(value), text);
+});
+
+test("how long something took is not said where it is not known", () => {
+  assert.deepEqual([0, NaN, 0.42].map(known), ["–", "–", "0.4 s"]);
 });
 
 test("durations take two units at most", () => {

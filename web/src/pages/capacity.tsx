@@ -5,36 +5,29 @@ import type { CapacityReport } from "../api/capacity.js";
 import { readCapacity } from "../api/capacity.js";
 import { clock, count, duration, money, plural } from "../format.js";
 import { useChanges, useLoad, useNow } from "../load.js";
+import { Facts, factTable } from "../ui/facts.js";
+import type { Fact } from "../ui/facts.js";
 import { Empty, Panel } from "../ui/panel.js";
 import { link } from "../url.js";
 
-function Facts(props: { report: CapacityReport }) {
+function Now(props: { report: CapacityReport }) {
   const { report } = props;
   const spot = report.attempts.filter((one) => one.capacity === "spot").length;
-  const facts: [string, string, string][] = [
-    ["Running", plural(report.attempts.length, "attempt"),
-      `${count(spot)} on spot machines, ${count(report.attempts.length - spot)} on others`],
-    ["Waiting", plural(report.pending, "trial"),
-      `of ${plural(report.queue.length, "experiment")}`],
-    ["Costs now", `${money(report.costPerHour)} an hour`, "of what runs"],
-  ];
+  const facts: Fact[] = [{
+    name: "Running", value: plural(report.attempts.length, "attempt"),
+    more: `${count(spot)} on spot machines, ${count(report.attempts.length - spot)} on others`,
+  }, {
+    name: "Waiting", value: plural(report.pending, "trial"),
+    more: `of ${plural(report.queue.length, "experiment")}`,
+  }, { name: "Costs now", value: `${money(report.costPerHour)} an hour`, more: "of what runs" }];
   const hour = report.hours.at(-1);
   if (hour) {
-    facts.push(["Preemptions", plural(hour.preemptions, "attempt"), "lost in this hour"]);
+    const value = plural(hour.preemptions, "attempt");
+    facts.push({ name: "Preemptions", value, more: "lost in this hour" });
   }
   return (
-    <Panel title="Now" command="shirabe top -A">
-      <dl class="facts">
-        {facts.map(([name, value, more]) => (
-          <div class="fact" key={name}>
-            <dt>{name}</dt>
-            <dd>
-              {value}
-              <small>{more}</small>
-            </dd>
-          </div>
-        ))}
-      </dl>
+    <Panel title="Now" command="shirabe top -A" table={() => factTable(facts)}>
+      <Facts facts={facts} />
     </Panel>
   );
 }
@@ -219,7 +212,7 @@ export default function Capacity() {
       {loaded.error && <p class="problem">{loaded.error.message}</p>}
       {report && (
         <div class="panels">
-          <Facts report={report} />
+          <Now report={report} />
           {report.hours.length > 0 && (
             <>
               <Hours

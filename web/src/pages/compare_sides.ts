@@ -2,7 +2,7 @@
 import type { Key } from "../api/experiments.js";
 import type { Experiment, Trial } from "../api/records.js";
 import { numberOf } from "../api/records.js";
-import { duration, money, shellWord, short } from "../format.js";
+import { duration, known, money, shellWord, short } from "../format.js";
 import { hasFront } from "../objectives.js";
 import {
   algorithmOf, bestOf, completedTrials, currencyOf, lookOf, metricValue, stateOf,
@@ -52,10 +52,6 @@ export function compareCommand(named: { key: Key; name: string }[]): string | un
   return `shirabe compare ${names}${namespaceFlag(first.key)}`;
 }
 
-function secondsOf(seconds: number | undefined): string {
-  return seconds ? duration(seconds) : "–";
-}
-
 // The value of a metric at the best trial, whether or not it is what made that trial the best.
 function atBest(experiment: Experiment, metric: string): string | undefined {
   if (metric === experiment.spec.objective.objectiveMetricName) return short(bestOf(experiment));
@@ -85,7 +81,7 @@ export function experimentSide(experiment: Experiment, metrics: string[]): Side 
   facts.push(
     ["trials completed", String(completedTrials(experiment))],
     ["failed", String(status.trialsFailed ?? 0)],
-    ["computed", secondsOf(extras.seconds)],
+    ["computed", known(extras.seconds ?? 0)],
     ["cost", extras.cost ? money(extras.cost, currencyOf(experiment)) : "–"],
     ["preemptions", String(preemptions)],
     ["lost to them", preemptions === 0 ? "nothing" : duration(extras.wastedSeconds ?? 0)],
@@ -124,7 +120,7 @@ export function trialSide({ key, number, experiment, trial, metric }: OneTrial):
   facts.push(
     ["attempts", String(extras.attempts ?? 0)],
     ["preemptions", String(extras.preemptions ?? 0)],
-    ["ran", secondsOf(extras.seconds)],
+    ["ran", known(extras.seconds ?? 0)],
   );
   return { name: trial.metadata.name, href: link(["t", key.ns, key.name, number]), facts };
 }

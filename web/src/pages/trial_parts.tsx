@@ -110,9 +110,10 @@ export function Overview(props: { view: TrialView }) {
     ["Why this point", extras.explanation ?? "–"],
     ["State", last ? `${last.message}` : "–"],
     ["Started", start ? clock(start, now) : "not yet"],
-    [end ? "Ended" : "Runs for", end ? `${clock(end, now)}, after ${duration(took)}`
+    [end ? "Ended" : "Runs for", end ? took > 0 ? `${clock(end, now)}, after ${duration(took)}` : clock(end, now)
       : duration(took)],
-    ["Ran", `${duration(extras.seconds ?? 0)} in ${plural(extras.attempts ?? 0, "attempt")}`],
+    ["Ran", extras.seconds || !end
+      ? `${duration(extras.seconds ?? 0)} in ${plural(extras.attempts ?? 0, "attempt")}` : "–"],
     ["Lost", extras.wastedSeconds
       ? `${duration(extras.wastedSeconds)}, ${percent(extras.wastedSeconds /
         Math.max(extras.seconds ?? 0, 1e-9))} of that`

@@ -4,7 +4,7 @@ import type { TrialColumns } from "../api/columns.js";
 import { bestSoFar } from "../api/columns.js";
 import type { Assignment, Experiment } from "../api/records.js";
 import {
-  age, clock, count, duration, money, percent, plural, shellWord, short,
+  age, clock, count, duration, known, money, percent, plural, shellWord, short,
 } from "../format.js";
 import { useLoad, useNow } from "../load.js";
 import { constraintsOf, hasFront, objectivesOf } from "../objectives.js";
@@ -15,8 +15,10 @@ import {
 } from "../state.js";
 import { CandidateList } from "../ui/candidates.js";
 import { copy } from "../ui/dialog.js";
+import { Facts, factTable } from "../ui/facts.js";
+import type { Fact } from "../ui/facts.js";
 import { Empty, Panel } from "../ui/panel.js";
-import { Progress } from "../ui/progress.js";
+import { Progress, progressFacts } from "../ui/progress.js";
 import { State } from "../ui/state.js";
 import { link } from "../url.js";
 import { History } from "./history.js";
@@ -147,90 +149,75 @@ function outlookOf(experiment: Experiment, table: TrialColumns): Outlook {
   };
 }
 
-function Fact(props: { name: string; value: string; more?: string | undefined }) {
-  return (
-    <div class="fact">
-      <dt>{props.name}</dt>
-      <dd>
-        {props.value}
-        {props.more && <small>{props.more}</small>}
-      </dd>
-    </div>
-  );
+// What became of the time and the money, and what is still to come.
+function factsOf(experiment: Experiment, table: TrialColumns | undefined, now: number): Fact[] {
+  const extras = experiment.status?.shirabe ?? {};
+  const outlook = table && outlookOf(experiment, table);
+  const currency = currencyOf(experiment);
+  const cost = extras.cost ?? 0;
+  const budget = experiment.spec.shirabe?.budget?.maxCost;
+  const wasted = (extras.wastedSeconds ?? 0) / Math.max(extras.seconds ?? 0, 1e-9);
+  const start = experiment.status?.startTime;
+  const end = experiment.status?.completionTime;
+  const took = start && end ? (Date.parse(end) - Date.parse(start)) / 1000 : NaN;
+  const few = completedTrials(experiment) < 3;
+  const ended = isEnded(experiment);
+  const facts: Fact[] = [ended ? {
+    name: "Took", value: known(took), more: `ended ${clock(end, now)}`,
+  } : {
+    name: "Time left",
+    value: few || !outlook || Number.isNaN(outlook.eta) ? "too early to tell"
+      : `about ${duration(outlook.eta)}`,
+    more: outlook && Number.isFinite(outlook.left)
+      ? `${plural(outlook.left, "trial")} to go; running for ${age(start, now)}`
+      : `running for ${age(start, now)}`,
+  }, {
+    name: "A trial takes", value: known(outlook?.mean ?? NaN),
+    more: "on average, with its interruptions",
+  }, {
+    name: "Does it get better?",
+    value: outlook && outlook.improved > 0 ? plural(outlook.improved, "improvement") : "–",
+    more: outlook && outlook.improved > 0
+      ? `${hasFront(experiment) ? "of the first objective, " : ""}` +
+        `the last ${plural(outlook.since, "trial")} ago`
+      : "no result so far",
+  }];
+  if (cost > 0) {
+    facts.push({
+      name: "Cost", value: money(cost, currency), more: [
+        budget !== undefined && `${percent(cost / budget)} of ${money(budget, currency)}`,
+        !ended && outlook && !few && !Number.isNaN(outlook.cost) &&
+          `about ${money(outlook.cost, currency)} in the end`,
+        (extras.onDemandCost ?? 0) > cost &&
+          `${percent(1 - cost / extras.onDemandCost!)} less than on demand`,
+      ].filter(Boolean).join("; "),
+    });
+  }
+  facts.push({
+    name: "Lost to preemptions",
+    value: (extras.preemptions ?? 0) === 0 ? "nothing" : percent(wasted),
+    more: `${plural(extras.preemptions ?? 0, "preemption")}, ` +
+      `${duration(extras.wastedSeconds ?? 0)} done again`,
+  }, {
+    name: "Computed", value: known(extras.seconds ?? 0),
+    more: `in ${plural(experiment.status?.trials ?? 0, "trial")}, ` +
+      `${count(experiment.spec.parallelTrialCount ?? 3)} at the same time`,
+  });
+  return facts;
 }
 
 function Standing() {
   const { experiment, data, key } = useShared();
   const now = useNow(2000);
-  const extras = experiment.status?.shirabe ?? {};
-  const outlook = data && outlookOf(experiment, data.table);
-  const currency = currencyOf(experiment);
-  const cost = extras.cost ?? 0;
-  const budget = experiment.spec.shirabe?.budget?.maxCost;
-  const wasted = (extras.wastedSeconds ?? 0) / Math.max(extras.seconds ?? 0, 1e-9);
-  const ended = isEnded(experiment);
-  const start = experiment.status?.startTime;
-  const end = experiment.status?.completionTime;
-  const took = end ? (Date.parse(end) - Date.parse(start ?? end)) / 1000 : NaN;
-  const few = completedTrials(experiment) < 3;
+  const facts = factsOf(experiment, data?.table, now);
   return (
     <Panel
       title="How far, how long, how dear"
       command={`shirabe describe exp ${key.name}${namespaceFlag(key)}`}
+      table={() => factTable([...progressFacts(countsOf(experiment)), ...facts])}
     >
       <Progress counts={countsOf(experiment)} wide />
-      <dl class="facts" style={{ marginTop: "1rem" }}>
-        {ended ? (
-          <Fact name="Took" value={duration(took)} more={`ended ${clock(end, now)}`} />
-        ) : (
-          <Fact
-            name="Time left"
-            value={few || !outlook || Number.isNaN(outlook.eta) ? "too early to tell"
-              : `about ${duration(outlook.eta)}`}
-            more={outlook && Number.isFinite(outlook.left)
-              ? `${plural(outlook.left, "trial")} to go; running for ${age(start, now)}`
-              : `running for ${age(start, now)}`}
-          />
-        )}
-        <Fact
-          name="A trial takes"
-          value={outlook && !Number.isNaN(outlook.mean) ? duration(outlook.mean) : "–"}
-          more="on average, with its interruptions"
-        />
-        <Fact
-          name="Does it get better?"
-          value={outlook && outlook.improved > 0 ? plural(outlook.improved, "improvement") : "–"}
-          more={outlook && outlook.improved > 0
-            ? `${hasFront(experiment) ? "of the first objective, " : ""}` +
-              `the last ${plural(outlook.since, "trial")} ago`
-            : "no result so far"}
-        />
-        {cost > 0 && (
-          <Fact
-            name="Cost"
-            value={money(cost, currency)}
-            more={[
-              budget !== undefined && `${percent(cost / budget)} of ${money(budget, currency)}`,
-              !ended && outlook && !few && !Number.isNaN(outlook.cost) &&
-                `about ${money(outlook.cost, currency)} in the end`,
-              (extras.onDemandCost ?? 0) > cost &&
-                `${percent(1 - cost / extras.onDemandCost!)} less than on demand`,
-            ].filter(Boolean).join("; ")}
-          />
-        )}
-        <Fact
-          name="Lost to preemptions"
-          value={(extras.preemptions ?? 0) === 0 ? "nothing" : percent(wasted)}
-          more={`${plural(extras.preemptions ?? 0, "preemption")}, ` +
-            `${duration(extras.wastedSeconds ?? 0)} done again`}
-        />
-        <Fact
-          name="Computed"
-          value={duration(extras.seconds ?? 0)}
-          more={`in ${plural(experiment.status?.trials ?? 0, "trial")}, ` +
-            `${count(experiment.spec.parallelTrialCount ?? 3)} at the same time`}
-        />
-      </dl>
+      <div style={{ marginTop: "1rem" }}><Facts facts={facts} /></div>
     </Panel>
   );
 }
@@ -257,6 +244,14 @@ function Now() {
       title="Now"
       class="half"
       command={`shirabe get trials ${key.name}${namespaceFlag(key)} --filter state=Running -w`}
+      table={() => ({
+        columns: ["trial", "state", metric, "step", "for", "why it waits"],
+        rows: open.map((row) => [
+          table!.trial(row), table!.column("state")!.word(row) ?? "",
+          short(table!.values("objective")[row]), short(table!.values("lastStep")[row]),
+          known(now / 1000 - table!.values("start")[row]!), why.get(table!.trial(row)) ?? "",
+        ]),
+      })}
     >
       {open.length === 0 ? (
         <p class="dim">

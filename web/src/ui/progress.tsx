@@ -2,11 +2,10 @@
 import { count } from "../format.js";
 import type { TrialCounts } from "../state.js";
 import { completed } from "../state.js";
+import type { Fact } from "./facts.js";
 
-export function Progress(props: { counts: TrialCounts; wide?: boolean }) {
-  const { counts } = props;
-  const max = counts.max;
-  const parts: [string, string, number][] = [
+function partsOf(counts: TrialCounts): [tone: string, word: string, n: number][] {
+  return [
     ["good", "succeeded", counts.succeeded],
     ["early", "stopped early", counts.earlyStopped],
     ["bad", "failed", counts.failed + counts.withoutMetrics],
@@ -14,6 +13,25 @@ export function Progress(props: { counts: TrialCounts; wide?: boolean }) {
     ["run", "running", counts.running],
     ["wait", "pending", counts.pending],
   ];
+}
+
+// The same as a table says it.
+export function progressFacts(counts: TrialCounts): Fact[] {
+  return [
+    {
+      name: "Trials completed", value: count(completed(counts)),
+      more: counts.max === undefined ? "" : `of ${count(counts.max)}`,
+    },
+    ...partsOf(counts).filter((part) => part[2] > 0).map(([, word, n]) => (
+      { name: `Trials ${word}`, value: count(n), more: "" }
+    )),
+  ];
+}
+
+export function Progress(props: { counts: TrialCounts; wide?: boolean }) {
+  const { counts } = props;
+  const max = counts.max;
+  const parts = partsOf(counts);
   const total = Math.max(max ?? 0, parts.reduce((sum, part) => sum + part[2], 0), 1);
   const there = parts.filter((part) => part[2] > 0);
   const words = there.map(([, word, n]) => `${count(n)} ${word}`).join(", ") || "no trials yet";
