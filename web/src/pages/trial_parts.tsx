@@ -110,8 +110,8 @@ export function Overview(props: { view: TrialView }) {
     ["Why this point", extras.explanation ?? "–"],
     ["State", last ? `${last.message}` : "–"],
     ["Started", start ? clock(start, now) : "not yet"],
-    [end ? "Ended" : "Runs for", end ? took > 0 ? `${clock(end, now)}, after ${duration(took)}` : clock(end, now)
-      : duration(took)],
+    [end ? "Ended" : "Runs for", !end ? duration(took) : took > 0
+      ? `${clock(end, now)}, after ${duration(took)}` : clock(end, now)],
     ["Ran", extras.seconds || !end
       ? `${duration(extras.seconds ?? 0)} in ${plural(extras.attempts ?? 0, "attempt")}` : "–"],
     ["Lost", extras.wastedSeconds
