@@ -8,7 +8,7 @@ export interface TrialTemplate {
   trialSpec?: Json;
 }
 
-type Json = string | number | boolean | null | Json[] | { [name: string]: Json };
+export type Json = string | number | boolean | null | Json[] | { [name: string]: Json };
 
 export interface Rendered {
   spec: Json;
@@ -67,6 +67,19 @@ function kept(list: Json[], unbound: Set<string>, env: boolean): Json[] {
   return rest;
 }
 
+// The template without what names only these of its parameters.
+export function withoutParameters(spec: Json, names: string[]): Json {
+  const unbound = new Set(names);
+  const rest = (value: Json, env: boolean): Json => {
+    if (Array.isArray(value)) return kept(value, unbound, env).map((item) => rest(item, false));
+    if (value === null || typeof value !== "object") return value;
+    return Object.fromEntries(
+      Object.entries(value).map(([name, item]) => [name, rest(item, name === "env")]),
+    );
+  };
+  return rest(spec, false);
+}
+
 export function rendered(
   template: TrialTemplate,
   trial: { name: string; namespace: string; assignments: Assignment[] },
@@ -83,15 +96,13 @@ export function rendered(
     else if (absent.includes(reference)) unbound.add(name);
   }
   // What a value brings along is never looked at again; what nothing binds stays as it is written.
-  const filled = (value: Json, env: boolean): Json => {
+  const filled = (value: Json): Json => {
     if (typeof value === "string") {
       return value.replace(REFERENCE, (all, name: string) => bound.get(name) ?? all);
     }
-    if (Array.isArray(value)) return kept(value, unbound, env).map((item) => filled(item, false));
+    if (Array.isArray(value)) return value.map(filled);
     if (value === null || typeof value !== "object") return value;
-    return Object.fromEntries(
-      Object.entries(value).map(([name, item]) => [name, filled(item, name === "env")]),
-    );
+    return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, filled(item)]));
   };
-  return { spec: filled(source, false), absent };
+  return { spec: filled(withoutParameters(source, [...unbound])), absent };
 }

@@ -1,6 +1,7 @@
 // Changes fields of a YAML text in place, so that its comments, its order and its quotes stay. It
 // knows what experiments are written in: block mappings and lists, values on one line, blocks of
-// text. `edited` gives null for a text with anything else in it; nothing is guessed. Pure functions.
+// text. `edited` gives null for a text with anything else in it; nothing is guessed. Pure
+// functions.
 import { scalar, toYaml } from "./yaml.js";
 
 type Path = (string | number)[];

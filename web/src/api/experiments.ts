@@ -131,12 +131,17 @@ export function listCheckpoints(key: Key, trial: number, abort?: AbortSignal) {
 
 export interface Variant {
   name: string;
+  aliases?: string[];
   help: string;
   settings: { name: string; help: string; default: string }[];
 }
 
 export async function listAlgorithms(): Promise<Variant[]> {
   return (await getJson<{ items: Variant[] }>("api/v1/algorithms")).items;
+}
+
+export async function listStoppers(): Promise<Variant[]> {
+  return (await getJson<{ items: Variant[] }>("api/v1/stoppers")).items;
 }
 
 // ---- rights ------------------------------------------------------------------------------------

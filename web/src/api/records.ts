@@ -58,7 +58,10 @@ export interface Experiment {
       metricStrategies?: { name: string; value: "min" | "max" | "latest" }[];
     };
     algorithm?: { algorithmName?: string; algorithmSettings?: { name: string; value: string }[] };
-    earlyStopping?: { algorithmName: string };
+    earlyStopping?: {
+      algorithmName: string;
+      algorithmSettings?: { name: string; value: string }[];
+    };
     parallelTrialCount?: number;
     maxTrialCount?: number;
     maxFailedTrialCount?: number;

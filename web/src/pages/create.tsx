@@ -3,9 +3,7 @@
 // means everywhere.
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Candidates, Parsed } from "../api/experiments.js";
-import {
-  create, getExperiment, idOf, keyFromId, loadRights, parse, rightsIn, suggestFor,
-} from "../api/experiments.js";
+import { create, idOf, loadRights, parse, rightsIn, suggestFor } from "../api/experiments.js";
 import { ApiError, session } from "../api/http.js";
 import type { Experiment, Finding } from "../api/records.js";
 import { listKeys } from "../api/summaries.js";
@@ -16,24 +14,10 @@ import { Command, Panel, save } from "../ui/panel.js";
 import { Icon } from "../ui/state.js";
 import { go, link, param, setParams } from "../url.js";
 import { specificationOf } from "../yaml.js";
+import { edited } from "../yaml_edit.js";
 import { EXAMPLES } from "./examples.js";
 import { ExperimentForm } from "./create_form.js";
-
-// digits → digits-2, digits-2 → digits-3
-export function nextName(name: string): string {
-  const match = /^(.*?)-(\d+)$/.exec(name);
-  const [stem, number] = match ? [match[1]!, Number(match[2]) + 1] : [name, 2];
-  return `${stem.slice(0, 40 - String(number).length - 1)}-${number}`;
-}
-
-async function textFrom(id: string): Promise<string> {
-  const experiment = await getExperiment(keyFromId(id));
-  const copied = structuredClone(experiment);
-  copied.metadata = {
-    name: nextName(experiment.metadata.name), namespace: experiment.metadata.namespace,
-  };
-  return specificationOf(copied);
-}
+import { useText } from "./create_text.js";
 
 interface Reading {
   of: string; // the text that was read; a moment after a change it is the one before
@@ -214,19 +198,19 @@ function First(props: { text: string; valid: boolean }) {
   );
 }
 
-function useText(): [string, (text: string) => void] {
-  const from = param("from");
-  const [text, setText] = useState("");
-  useEffect(() => {
-    const example = EXAMPLES.find((one) => one.name === from) ?? (from === "" ? EXAMPLES[0] : null);
-    if (example) return setText(example.text);
-    textFrom(from).then(setText, noteError);
-  }, [from, session.value]);
-  return [text, setText];
+// A text that the form could not change in place, and what it was.
+function Rewritten(props: { onUndo: () => void }) {
+  return (
+    <p class="hint" role="status">
+      The form could not change this text in place: it was written from scratch, without its
+      comments and in another order.{" "}
+      <button onClick={props.onUndo}>Undo</button>
+    </p>
+  );
 }
 
 export default function Create() {
-  const [text, setText] = useText();
+  const { text, changed, setText, beginAgain, forget } = useText();
   const { of, parsed, problem } = useParsed(text);
   // What the form has made, until the server has read it: the next field changes that.
   const [formed, setFormed] = useState<{ text: string; experiment: Experiment } | null>(null);
@@ -235,19 +219,23 @@ export default function Create() {
   const own = parsed?.experiment?.metadata?.namespace ?? "";
   useEffect(() => void loadRights(own).catch(() => undefined), [own, session.value]);
   useEffect(() => void (document.title = "New experiment · Shirabe"), []);
+  const [rewritten, setRewritten] = useState<{ from: string; to: string } | null>(null);
   const change = (next: string) => {
     setRefused([]);
     setText(next);
   };
   const changeBy = (experiment: Experiment) => {
-    const next = specificationOf(experiment);
+    const inPlace = edited(text, shown, experiment);
+    const next = inPlace ?? specificationOf(experiment);
     setFormed({ text: next, experiment });
+    if (inPlace === null) setRewritten({ from: text, to: next });
     change(next);
   };
   const may = rightsIn(own === "" ? "default" : own).create;
   const submit = async () => {
     try {
       const made = await create(text);
+      forget();
       note(`${made.metadata.name} was created`);
       go(link(["e", made.metadata.namespace, made.metadata.name]));
     } catch (error) {
@@ -267,6 +255,9 @@ export default function Create() {
         <h1>New experiment</h1>
         <Sources onText={change} />
         <div class="tools">
+          {changed && (
+            <button onClick={beginAgain} title="Without what you have changed">Begin again</button>
+          )}
           <button onClick={() => save("experiment.yaml", text, "application/yaml")}>
             Download
           </button>
@@ -289,6 +280,7 @@ export default function Create() {
           title="YAML"
           shown={parsed === null ? "" : valid ? "valid" : `${findings.length} to mend`}
         >
+          {rewritten?.to === text && <Rewritten onUndo={() => change(rewritten.from)} />}
           <Editor
             text={text}
             findings={findings}

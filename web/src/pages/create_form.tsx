@@ -1,10 +1,10 @@
 // The fields of an experiment that most people set. What has no field here stays as it is in the
 // YAML.
-import { listAlgorithms } from "../api/experiments.js";
 import type { Experiment, Parameter } from "../api/records.js";
-import { useLoad } from "../load.js";
-import { Choice, Field, numberOr } from "../ui/fields.js";
+import { Choice, Field, Values, numberOr } from "../ui/fields.js";
 import { Panel } from "../ui/panel.js";
+import { Program, Search } from "./create_run.js";
+import { addParameter, removeParameter, renameParameter, withType } from "./create_changes.js";
 import { Results, changedObjective } from "./create_results.js";
 
 interface FormProps {
@@ -16,10 +16,7 @@ type Change = (edit: (copy: Experiment) => void) => void;
 
 function Basics(props: { experiment: Experiment; change: Change }) {
   const { experiment, change } = props;
-  const algorithms = useLoad("algorithms", listAlgorithms);
-  const chosen = experiment.spec.algorithm?.algorithmName ?? "auto";
   const objective = experiment.spec.objective ?? { type: "minimize", objectiveMetricName: "" };
-  const help = algorithms.value?.find((one) => one.name === chosen)?.help;
   return (
     <Panel title="What to tune">
       <div class="row">
@@ -64,13 +61,6 @@ function Basics(props: { experiment: Experiment; change: Change }) {
         />
       </div>
       <div class="row">
-        <Choice
-          label="Algorithm"
-          value={chosen}
-          words={["auto", ...(algorithms.value ?? []).map((one) => one.name)
-            .filter((name) => name !== "auto")]}
-          onValue={(algorithmName) => change((copy) => (copy.spec.algorithm = { algorithmName }))}
-        />
         {([
           ["Trials", "maxTrialCount"], ["At the same time", "parallelTrialCount"],
           ["Failures allowed", "maxFailedTrialCount"],
@@ -89,7 +79,6 @@ function Basics(props: { experiment: Experiment; change: Change }) {
           />
         ))}
       </div>
-      {help && <p class="dim">{help}</p>}
     </Panel>
   );
 }
@@ -107,14 +96,9 @@ function Space(props: { parameter: Parameter; edit: (next: Parameter) => void })
   };
   if (parameter.parameterType === "discrete" || parameter.parameterType === "categorical") {
     return (
-      <Field
-        label="Values, separated by commas"
-        width="18rem"
-        value={(space.list ?? []).join(", ")}
-        onValue={(text) => edit({
-          ...parameter,
-          feasibleSpace: { list: text.split(",").map((one) => one.trim()).filter(Boolean) },
-        })}
+      <Values
+        values={space.list ?? []}
+        onValues={(list) => edit({ ...parameter, feasibleSpace: { ...space, list } })}
       />
     );
   }
@@ -144,12 +128,7 @@ function Parameters(props: { experiment: Experiment; change: Change }) {
   const { experiment, change } = props;
   const parameters = experiment.spec.parameters ?? [];
   const edit = (i: number, next: Parameter) => change((copy) => (copy.spec.parameters![i] = next));
-  const add = () => change((copy) => {
-    copy.spec.parameters = [...(copy.spec.parameters ?? []), {
-      name: `parameter-${parameters.length + 1}`, parameterType: "double",
-      feasibleSpace: { min: "0", max: "1" },
-    }];
-  });
+  const add = () => change((copy) => addParameter(copy.spec));
   return (
     <Panel title="Parameters" tools={<button onClick={add}>Add</button>}>
       {parameters.map((parameter, i) => (
@@ -159,26 +138,20 @@ function Parameters(props: { experiment: Experiment; change: Change }) {
             label="Name"
             width="8rem"
             value={parameter.name}
-            onValue={(name) => edit(i, { ...parameter, name })}
+            onValue={(name) => change((copy) => renameParameter(copy.spec, i, name))}
           />
           <Choice
             label="Type"
             value={parameter.parameterType}
             words={TYPES}
-            onValue={(type) => edit(i, {
-              ...parameter,
-              parameterType: type as Parameter["parameterType"],
-              feasibleSpace: type === "double" || type === "int"
-                ? { min: parameter.feasibleSpace?.min ?? "0",
-                    max: parameter.feasibleSpace?.max ?? "1" }
-                : { list: parameter.feasibleSpace?.list ?? ["1", "2"] },
-            })}
+            onValue={(type) =>
+              edit(i, withType(parameter, type as Parameter["parameterType"]))}
           />
           <Space parameter={parameter} edit={(next) => edit(i, next)} />
           <button
             class="plain"
             aria-label={`Remove ${parameter.name}`}
-            onClick={() => change((copy) => copy.spec.parameters!.splice(i, 1))}
+            onClick={() => change((copy) => removeParameter(copy.spec, i))}
           >
             ✕
           </button>
@@ -208,6 +181,8 @@ export function ExperimentForm(props: FormProps) {
       <Basics experiment={props.experiment} change={change} />
       <Results experiment={props.experiment} change={change} />
       <Parameters experiment={props.experiment} change={change} />
+      <Search experiment={props.experiment} change={change} />
+      <Program experiment={props.experiment} change={change} />
     </>
   );
 }

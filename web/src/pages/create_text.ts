@@ -1,0 +1,75 @@
+// The text of a new experiment: what it begins with, and what the user has made of it, which a
+// reload of the page does not lose. It is kept for this tab only, and holds no token.
+import { useEffect, useState } from "preact/hooks";
+import { getExperiment, keyFromId } from "../api/experiments.js";
+import { session } from "../api/http.js";
+import { noteError } from "../ui/dialog.js";
+import { param } from "../url.js";
+import { specificationOf } from "../yaml.js";
+import { EXAMPLES } from "./examples.js";
+
+// digits → digits-2, digits-2 → digits-3
+export function nextName(name: string): string {
+  const match = /^(.*?)-(\d+)$/.exec(name);
+  const [stem, number] = match ? [match[1]!, Number(match[2]) + 1] : [name, 2];
+  return `${stem.slice(0, 40 - String(number).length - 1)}-${number}`;
+}
+
+async function textFrom(id: string): Promise<string> {
+  const experiment = await getExperiment(keyFromId(id));
+  const copied = structuredClone(experiment);
+  copied.metadata = {
+    name: nextName(experiment.metadata.name), namespace: experiment.metadata.namespace,
+  };
+  return specificationOf(copied);
+}
+
+// A draft for each beginning: to look at another one loses nothing.
+const draftOf = (from: string) => `shirabe.draft/${from}`;
+
+// Where the browser keeps nothing, or no more, the page works without.
+function stored(change: (storage: Storage) => string | null | void): string | null {
+  try {
+    return change(sessionStorage) ?? null;
+  } catch {
+    return null;
+  }
+}
+
+export interface NewText {
+  text: string;
+  changed: boolean; // since its beginning
+  setText: (text: string) => void;
+  beginAgain: () => void;
+  forget: () => void; // it has become an experiment
+}
+
+export function useText(): NewText {
+  const from = param("from");
+  const [state, setState] = useState({ text: "", changed: false });
+  const [round, setRound] = useState(0);
+  useEffect(() => {
+    const draft = stored((storage) => storage.getItem(draftOf(from)));
+    if (draft !== null) return setState({ text: draft, changed: true });
+    const example = EXAMPLES.find((one) => one.name === from) ?? (from === "" ? EXAMPLES[0] : null);
+    if (example) return setState({ text: example.text, changed: false });
+    let current = true;
+    textFrom(from).then((text) => current && setState({ text, changed: false }), noteError);
+    return () => {
+      current = false;
+    };
+  }, [from, round, session.value]);
+  const forget = () => void stored((storage) => storage.removeItem(draftOf(from)));
+  return {
+    ...state,
+    setText: (text) => {
+      stored((storage) => storage.setItem(draftOf(from), text));
+      setState({ text, changed: true });
+    },
+    beginAgain: () => {
+      forget();
+      setRound((n) => n + 1);
+    },
+    forget,
+  };
+}
