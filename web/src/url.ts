@@ -44,7 +44,19 @@ export function link(path: (string | number)[], params: Params = {}): string {
 export const place = signal<Place>({ path: [], params: new URLSearchParams() });
 
 export function followAddress(): void {
-  const read = () => (place.value = parsePlace(location.hash));
+  const read = () => {
+    const { path, params } = parsePlace(location.hash);
+    const [first, ns = "", name = "", tab, trial = ""] = path;
+    // The trials of an experiment lead to each of them.
+    if (first === "e" && tab === "trials" && /^\d+$/.test(trial)) {
+      const query = params.toString();
+      const hash = link(["t", ns, name, ...path.slice(4)]) + (query === "" ? "" : `?${query}`);
+      history.replaceState(null, "", hash);
+      place.value = parsePlace(hash);
+    } else {
+      place.value = { path, params };
+    }
+  };
   addEventListener("hashchange", read);
   addEventListener("popstate", read);
   read();

@@ -135,7 +135,7 @@ function columnsOf(all: Summary[], rows: number[], now: number, picked: Picked):
   const at = (row: number) => all[rows[row]!]!;
   return [
     {
-      id: "select", name: "", label: "Select", width: "2rem",
+      id: "select", name: "", label: "Select", width: "2rem", narrow: "1.2rem",
       cell: (row) => (
         <input
           type="checkbox"
@@ -146,7 +146,8 @@ function columnsOf(all: Summary[], rows: number[], now: number, picked: Picked):
       ),
     },
     {
-      id: "name", name: "Name", width: "minmax(11rem, 2fr)", sortable: true,
+      id: "name", name: "Name", width: "minmax(11rem, 2fr)", narrow: "minmax(0, 1.2fr)",
+      sortable: true,
       cell: (row) => {
         const { name, namespace } = at(row);
         return (
@@ -158,15 +159,18 @@ function columnsOf(all: Summary[], rows: number[], now: number, picked: Picked):
       },
     },
     {
-      id: "state", name: "State", width: "minmax(8rem, 1.6fr)", sortable: true,
+      id: "state", name: "State", width: "minmax(8rem, 1.6fr)", narrow: "6.5rem",
+      sortable: true,
       cell: (row) => <StateCell one={at(row)} />,
     },
     {
-      id: "progress", name: "Trials", width: "minmax(9rem, 1.2fr)", sortable: true, least: true,
+      id: "progress", name: "Trials", width: "minmax(9rem, 1.2fr)", narrow: "3.6rem",
+      sortable: true,
       cell: (row) => <Progress counts={countsIn(at(row))} />,
     },
     {
-      id: "best", name: "Best", width: "minmax(7rem, 1.2fr)", sortable: true, number: true,
+      id: "best", name: "Best", width: "minmax(7rem, 1.2fr)", narrow: "minmax(4.6rem, 1fr)",
+      sortable: true, number: true,
       cell: (row) => (
         <span class="best-cell">
           <b>{short(at(row).best?.value ?? NaN)}</b>

@@ -56,7 +56,16 @@ function Lines(props: { text: string; follow: boolean }) {
     if (element.textContent !== props.text) element.textContent = props.text;
     if (props.follow) element.scrollTop = element.scrollHeight;
   }, [props.text, props.follow]);
-  return <pre class="log" ref={box} role="log" aria-live="off" aria-label="Log" tabIndex={0} />;
+  return (
+    <pre
+      class={props.text === "" ? "log silent" : "log"}
+      ref={box}
+      role="log"
+      aria-live="off"
+      aria-label="Log"
+      tabIndex={0}
+    />
+  );
 }
 
 export default function Log(props: { view: TrialView }) {

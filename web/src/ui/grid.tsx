@@ -14,6 +14,7 @@ export interface Column {
   name: ComponentChildren;
   label?: string; // of the heading, where `name` is no text
   width: string; // of a grid: 8rem, minmax(10rem, 2fr)
+  narrow?: string; // its width where there is little room
   number?: boolean; // aligned at the right
   least?: boolean; // left out where there is little room
   sortable?: boolean;
@@ -231,7 +232,8 @@ export function Grid(props: GridProps) {
   };
   const least = props.columns.reduce((sum, one) => sum + leastWidth(one.width) + GAP, 1.1);
   const template = props.columns.map((one) => one.width).join(" ");
-  const narrow = props.columns.filter((one) => !one.least).map((one) => one.width).join(" ");
+  const narrow = props.columns.filter((one) => !one.least)
+    .map((one) => one.narrow ?? one.width).join(" ");
   return (
     <div
       class="grid"

@@ -60,6 +60,7 @@ export function gridColumn(column: Values, rows: TrialRows): Column {
     width: wide ? "18rem" : column.name === "state" ? "9rem"
       : column.name === "breaks" ? "minmax(9rem, 1.4fr)"
         : `minmax(${Math.min(14, Math.max(7, name.length * 0.62 + 2))}rem, 1fr)`,
+    narrow: column.name === "state" ? "6.6rem" : "minmax(4.6rem, 1fr)",
     number: column.kind !== "category",
     sortable: true,
     least: !always.includes(column.name),
@@ -93,7 +94,7 @@ export function firstColumns(
       ),
     },
     {
-      id: "trial", name: "Trial", width: "6rem", sortable: true,
+      id: "trial", name: "Trial", width: "6rem", narrow: "4.6rem", sortable: true,
       cell: (row) => (
         <>
           <a href={link(["t", key.ns, key.name, trialAt(row)])}>{trialAt(row)}</a>

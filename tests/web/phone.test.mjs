@@ -1,0 +1,54 @@
+// On a phone: what stands at the top is small, and what one looks for first is whole.
+import assert from "node:assert/strict";
+import { before, test } from "node:test";
+import { newHome, on, serve } from "./harness.mjs";
+
+const phone = { viewport: { width: 390, height: 844 } };
+let server;
+before(async () => {
+  server = await serve({ home: newHome(true) });
+});
+
+const right = async (locator) => {
+  const box = await locator.boundingBox();
+  return box.x + box.width;
+};
+
+test("the bar has two rows, and the list shows state, progress and the best", () =>
+  on(server, "", async (page) => {
+    const row = page.getByRole("row", { name: /digits-spot/ });
+    await row.getByText("8 / 8").waitFor();
+    const bar = await page.locator("header.bar").boundingBox();
+    assert.ok(bar.height < 100, `${bar.height} pixels`);
+    for (const part of [row.locator(".progress-count"), row.locator(".best-cell b")]) {
+      assert.ok(await right(part) <= 380, `${await right(part)}`);
+    }
+    const state = row.locator(".state");
+    assert.ok(await right(state) <= await right(row.getByRole("gridcell").nth(2)));
+    assert.ok(await right(page.getByRole("link", { name: "New experiment" }).first()) <= 390);
+    assert.ok(await page.evaluate(() => document.documentElement.scrollWidth) <= 390);
+  }, phone));
+
+test("the table of trials has the objective and its name in sight", () =>
+  on(server, "#/e/default/digits-spot/trials", async (page) => {
+    const head = page.getByRole("columnheader", { name: "validation-accuracy" });
+    await head.waitFor();
+    assert.ok(await right(head) <= 380);
+    const cut = await head.getByRole("button").evaluate((one) => one.scrollWidth - one.clientWidth);
+    assert.ok(cut <= 1, `${cut} pixels of it are cut`);
+  }, phone));
+
+test("the address of a trial under its experiment leads to the trial", () =>
+  on(server, "#/e/default/digits-spot/trials/2/metrics?x=1", async (page) => {
+    await page.getByRole("heading", { name: "digits-spot / 2" }).waitFor();
+    assert.match(page.url(), /#\/t\/default\/digits-spot\/2\/metrics\?x=1$/);
+  }));
+
+test("a log without text is no large box", () =>
+  on(server, "#/t/default/digits-spot/1/log", async (page) => {
+    await page.route(/\/attempts\/\d+\/log/, (route) =>
+      route.fulfill({ body: "", contentType: "text/plain" }));
+    await page.reload();
+    await page.getByText("It has printed nothing.").waitFor();
+    assert.ok((await page.getByRole("log").boundingBox()).height < 80);
+  }));
