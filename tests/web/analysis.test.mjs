@@ -34,10 +34,12 @@ before(async () => {
   await make("models", {
     parameters: [category("model", "svm", "forest"), number("c", 1, 2), number("depth", 3, 4)],
     shirabe: {
-      conditions: [
-        { parameter: "c", when: { model: ["svm"] } },
-        { parameter: "depth", when: { model: ["forest"] } },
-      ],
+      space: {
+        conditions: [
+          { parameter: "c", when: { model: { in: ["svm"] } } },
+          { parameter: "depth", when: { model: { in: ["forest"] } } },
+        ],
+      },
     },
   }, { trials: 24, open: 2, value: Math.cos });
   await make("long", {

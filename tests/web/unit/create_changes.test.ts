@@ -32,17 +32,22 @@ const bound = (of: Spec) =>
     .map((one) => `${one.name}: ${one.reference}`);
 
 test("a parameter that is renamed is still the one that the template reads", () => {
-  const one = spec(COMMAND, { shirabe: {
+  const one = spec(COMMAND, { shirabe: { space: {
     conditions: [{ parameter: "lr", when: { opt: ["lr"] } }, { parameter: "x", when: { lr: {} } }],
-    space: { forbidden: [{ lr: { min: 1 } }] },
-  } });
+    forbidden: [{ lr: { min: 1 } }], linear: [{ sum: { lr: 1, x: 2 }, max: 1 }],
+    priors: { lr: { center: 1 } },
+  } } });
   renameParameter(one, 0, "learning-rate");
   assert.deepEqual(bound(one), ["rate: learning-rate", "opt: opt"]);
   assert.deepEqual(containerOf(one)!.command, COMMAND); // the program knows --rate
   assert.deepEqual(one.shirabe, {
-    conditions: [{ parameter: "learning-rate", when: { opt: ["lr"] } },
-      { parameter: "x", when: { "learning-rate": {} } }],
-    space: { forbidden: [{ "learning-rate": { min: 1 } }] },
+    space: {
+      conditions: [{ parameter: "learning-rate", when: { opt: ["lr"] } },
+        { parameter: "x", when: { "learning-rate": {} } }],
+      forbidden: [{ "learning-rate": { min: 1 } }],
+      linear: [{ sum: { "learning-rate": 1, x: 2 }, max: 1 }],
+      priors: { "learning-rate": { center: 1 } },
+    },
   });
 });
 

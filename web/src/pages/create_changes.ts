@@ -60,7 +60,7 @@ export function addParameter(spec: Spec): void {
   template.trialParameters = [...(template.trialParameters ?? []), { name, reference: name }];
 }
 
-// With what is under conditions and forbidden, wherever the specification has them.
+// In the rules of spec.shirabe.space, where a parameter's name is a key or stands under "parameter".
 function renameKeys(rules: unknown, from: string, to: string): unknown {
   if (Array.isArray(rules)) return rules.map((one) => renameKeys(one, from, to));
   if (rules === null || typeof rules !== "object") return rules;
@@ -68,12 +68,6 @@ function renameKeys(rules: unknown, from: string, to: string): unknown {
     if (key === "parameter" && value === from) return [key, to];
     return [key === from ? to : key, renameKeys(value, from, to)];
   }));
-}
-
-function renameIn(holder: Record<string, unknown> | undefined, from: string, to: string): void {
-  for (const name of ["conditions", "forbidden"]) {
-    if (holder?.[name] !== undefined) holder[name] = renameKeys(holder[name], from, to);
-  }
 }
 
 function eachText(value: Json, change: (text: string) => string): Json {
@@ -92,8 +86,7 @@ export function renameParameter(spec: Spec, at: number, to: string): void {
     if (one.reference === from) one.reference = to;
   }
   const shirabe = spec.shirabe as Record<string, unknown> | undefined;
-  renameIn(shirabe, from, to);
-  renameIn(shirabe?.["space"] as Record<string, unknown> | undefined, from, to);
+  if (shirabe?.["space"] !== undefined) shirabe["space"] = renameKeys(shirabe["space"], from, to);
   // What the form has made up follows: its option has no program that knows it yet.
   const own = template?.trialParameters?.find((one) => one.name === from);
   if (!template?.trialSpec || !own || !MADE_UP.test(from) || !/^[\w-]+$/.test(to)) return;
