@@ -96,7 +96,7 @@ test("a server that goes away is said to be away, and what it has then is shown"
   await page.locator(".best-value", { hasText: "3" }).waitFor();
   await server.start();
   await run(server, 2);
-  await page.getByText("The server does not answer").waitFor({ state: "detached" });
+  await page.getByText("The server does not answer; trying again").waitFor({ state: "detached" });
   await page.locator(".best-value", { hasText: "2" }).waitFor();
   await close(page);
   await server.stop();
