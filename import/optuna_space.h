@@ -1,5 +1,5 @@
-// The parameters of an Optuna study, which each trial defines for itself, as one space: their joined
-// ranges, and conditions for those that not every trial has. Used by import_optuna.cc.
+// The parameters of an Optuna study, which each trial defines for itself, as one space: their
+// joined ranges, and conditions for those that not every trial has. Used by import_optuna.cc.
 #pragma once
 
 #include <map>

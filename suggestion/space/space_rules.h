@@ -58,7 +58,7 @@ class SpaceRules {
                 const std::vector<bool>& active) const;
   // The rule that the point breaks: a forbidden combination, or a sum.
   const RuleTests* BrokenTests(const std::vector<double>& point,
-                                   const std::vector<bool>& active) const;
+                               const std::vector<bool>& active) const;
   const RuleSum* BrokenSum(const std::vector<double>& point, const std::vector<bool>& active) const;
   double ValueOf(const RuleSum& sum, const std::vector<double>& point, double* rounding) const;
   template <class Function>

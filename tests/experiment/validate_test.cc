@@ -412,9 +412,8 @@ TEST(Rules, NoFindingHasControlCharacters) {
         "conditions: [{parameter: units, when: {\"\\e[31m\": sgd}}]",
         "forbidden: [{optimizer: [\"\\e[31m\"]}]", "forbidden: [{units: {\"\\e[31m\": 1}}]",
         "linear: [{sum: {\"\\e[31m\": 1}, max: 1}]",
-        "linear: [{sum: {units: \"\\e[31m\"}, max: 1}]",
-        "priors: {\"\\e[31m\": {center: 1}}", "priors: {units: {\"\\e[31m\": 1}}",
-        "priors: {units: {center: \"\\e[31m\"}}",
+        "linear: [{sum: {units: \"\\e[31m\"}, max: 1}]", "priors: {\"\\e[31m\": {center: 1}}",
+        "priors: {units: {\"\\e[31m\": 1}}", "priors: {units: {center: \"\\e[31m\"}}",
         "priors: {units: {center: 8, confidence: \"\\e[31m\"}}",
         "}, start: [{\"\\e[31m\": 1}], limits: {", "}, start: [{lr: \"\\e[31m\"}], limits: {"}) {
     const auto findings = FindingsOf(WithOption(shirabe));

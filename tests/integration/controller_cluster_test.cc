@@ -42,7 +42,7 @@ TEST_F(ControllerCluster, KilledAtEachStepItLosesNothingAndDoesNothingTwice) {
   };
   const std::vector<Step> steps = {
       {"PATCH experiments/status", When::kBefore, 1},  // accepted, and recorded
-      {"PATCH experiments/status", When::kAfter, 1},  // a slow machine writes it once only
+      {"PATCH experiments/status", When::kAfter, 1},   // a slow machine writes it once only
       {"POST trials", When::kAfter, 1},
       {"POST jobs", When::kBefore, 1},  // recorded, and never made
       {"POST jobs", When::kAfter, 1},   // made, and not known to be
