@@ -14,7 +14,6 @@ namespace {
 
 using google::protobuf::Descriptor;
 using google::protobuf::FieldDescriptor;
-using view::Json;
 
 std::string TypeOf(const FieldDescriptor& field) {
   if (field.is_map()) return "map of text";
@@ -35,9 +34,9 @@ std::string TypeOf(const FieldDescriptor& field) {
   return field.is_repeated() ? "list of " + one : one;
 }
 
-Json Described(const FieldDescriptor& field, const std::string& path) {
+view::Json Described(const FieldDescriptor& field, const std::string& path) {
   const v1::FieldRule& rule = experiment::RuleOf(field);
-  Json json = {
+  view::Json json = {
       {"path", path}, {"name", field.json_name()}, {"type", TypeOf(field)}, {"help", rule.help()}};
   if (rule.required()) json["required"] = true;
   if (!rule.default_().empty()) json["default"] = rule.default_();
@@ -46,8 +45,8 @@ Json Described(const FieldDescriptor& field, const std::string& path) {
   return json;
 }
 
-Json FieldsOf(const Descriptor& message, const std::string& path) {
-  Json fields = Json::array();
+view::Json FieldsOf(const Descriptor& message, const std::string& path) {
+  view::Json fields = view::Json::array();
   for (int i = 0; i < message.field_count(); ++i) {
     const FieldDescriptor& field = *message.field(i);
     if (experiment::RuleOf(field).internal()) continue;
@@ -69,7 +68,7 @@ const FieldDescriptor* Find(const Descriptor& message, const std::string& name) 
 std::string WithoutIndex(const std::string& part) { return part.substr(0, part.find('[')); }
 
 // ", required, at least 0, default 1", as much of it as there is.
-std::string Notes(const Json& field) {
+std::string Notes(const view::Json& field) {
   std::string notes;
   if (field.contains("required")) absl::StrAppend(&notes, ", required");
   if (field.contains("words")) {
@@ -85,7 +84,9 @@ std::string Notes(const Json& field) {
   return notes;
 }
 
-std::string FieldText(const Json& field, const char* key) { return field[key].get<std::string>(); }
+std::string FieldText(const view::Json& field, const char* key) {
+  return field[key].get<std::string>();
+}
 
 // In lines of at most 100 columns.
 std::string Wrapped(const std::string& text, const std::string& indent) {
@@ -103,9 +104,9 @@ std::string Wrapped(const std::string& text, const std::string& indent) {
 
 }  // namespace
 
-StatusOr<Json> FieldOfExperiment(const std::string& path) {
+StatusOr<view::Json> FieldOfExperiment(const std::string& path) {
   const Descriptor* message = v1::Experiment::descriptor();
-  Json found = {
+  view::Json found = {
       {"path", ""},
       {"name", "experiment"},
       {"type", "object"},
@@ -131,14 +132,14 @@ StatusOr<Json> FieldOfExperiment(const std::string& path) {
   return found;
 }
 
-std::string FieldPage(const Json& field) {
+std::string FieldPage(const view::Json& field) {
   const std::string path = FieldText(field, "path");
   std::string page =
       absl::StrCat("FIELD: ", path.empty() ? "experiment" : path, " (", FieldText(field, "type"),
                    Notes(field), ")\n", Wrapped(FieldText(field, "help"), "  "));
   if (!field.contains("fields")) return page;
   absl::StrAppend(&page, "\nFIELDS:\n");
-  for (const Json& child : field["fields"]) {
+  for (const view::Json& child : field["fields"]) {
     absl::StrAppend(&page, "  ", FieldText(child, "name"), " (", FieldText(child, "type"),
                     Notes(child), ")\n", Wrapped(FieldText(child, "help"), "    "));
   }

@@ -19,8 +19,6 @@
 namespace shirabe::cmd {
 namespace {
 
-using kube::Json;
-
 constexpr char kSecret[] = "shirabe-tls";
 constexpr absl::Duration kLeft = absl::Hours(24 * 30);
 constexpr int kTries = 5;  // when another replica writes at the same time
@@ -34,19 +32,19 @@ struct TtlCache {
 
 kube::Resource Secrets() { return {"", "v1", "secrets", "Secret"}; }
 
-std::string Decoded(const Json& secret, const char* key) {
+std::string Decoded(const kube::Json& secret, const char* key) {
   std::string text;
   return absl::Base64Unescape(Text(secret, {"data", key}), &text) ? text : "";
 }
 
-TtlCache FromSecret(const Json& secret) {
+TtlCache FromSecret(const kube::Json& secret) {
   return {.authority = {Decoded(secret, "ca.crt"), Decoded(secret, "ca.key")},
           .server = {Decoded(secret, "tls.crt"), Decoded(secret, "tls.key")},
           .version = kube::VersionOf(secret),
           .there = true};
 }
 
-Json DataOf(const TtlCache& kept) {
+kube::Json DataOf(const TtlCache& kept) {
   return {{"ca.crt", absl::Base64Escape(kept.authority.certificate)},
           {"ca.key", absl::Base64Escape(kept.authority.key)},
           {"tls.crt", absl::Base64Escape(kept.server.certificate)},
@@ -84,18 +82,19 @@ Status Renew(TtlCache& kept, const IdentityOptions& options) {
 
 Status WriteSecret(const IdentityOptions& options, const TtlCache& kept) {
   if (kept.version.empty()) {
-    const Json secret = {{"apiVersion", "v1"},
-                         {"kind", "Secret"},
-                         {"type", "kubernetes.io/tls"},
-                         {"metadata",
-                          {{"name", kSecret},
-                           {"namespace", options.namespace_name},
-                           {"labels", {{"app.kubernetes.io/part-of", "shirabe"}}}}},
-                         {"data", DataOf(kept)}};
+    const kube::Json secret = {{"apiVersion", "v1"},
+                               {"kind", "Secret"},
+                               {"type", "kubernetes.io/tls"},
+                               {"metadata",
+                                {{"name", kSecret},
+                                 {"namespace", options.namespace_name},
+                                 {"labels", {{"app.kubernetes.io/part-of", "shirabe"}}}}},
+                               {"data", DataOf(kept)}};
     return options.client->Create(Secrets(), secret).status();
   }
   // Only over what was read.
-  const Json patch = {{"metadata", {{"resourceVersion", kept.version}}}, {"data", DataOf(kept)}};
+  const kube::Json patch = {{"metadata", {{"resourceVersion", kept.version}}},
+                            {"data", DataOf(kept)}};
   return options.client
       ->Patch({Secrets(), options.namespace_name, kSecret}, kube::PatchType::kMerge, patch, "")
       .status();
