@@ -69,7 +69,7 @@ view::Json FieldsOf(const Descriptor& message, const std::string& path) {
   return fields;
 }
 
-const FieldDescriptor* Find(const Descriptor& message, const std::string& name) {
+const FieldDescriptor* FindField(const Descriptor& message, const std::string& name) {
   for (int i = 0; i < message.field_count(); ++i) {
     const FieldDescriptor& field = *message.field(i);
     if (field.json_name() == name && !experiment::RuleOf(field).internal()) return &field;
@@ -132,7 +132,7 @@ StatusOr<view::Json> FieldOfExperiment(const std::string& path) {
     const std::string name = WithoutIndex(part);
     known.push_back(name);
     const std::string here = absl::StrJoin(known, ".");
-    const FieldDescriptor* field = message == nullptr ? nullptr : Find(*message, name);
+    const FieldDescriptor* field = message == nullptr ? nullptr : FindField(*message, name);
     if (field == nullptr) {
       return absl::InvalidArgumentError(absl::StrCat(
           "there is no field ", here,
