@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <tuple>
+#include <utility>
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
@@ -72,14 +74,16 @@ class Walk {
   std::vector<std::string> cycles_;
 };
 
+enum class Named { kFunction, kType, kConstant };
+
 // Functions, types and constants of an unnamed namespace, by name. They begin at the left edge;
 // members of classes do not.
-std::set<std::string> UnnamedNames(const Source& source) {
+std::set<std::pair<Named, std::string>> UnnamedNames(const Source& source) {
   static const RE2 function(
       R"(^(?:template <[^>]*> )?[A-Za-z_][\w:<>,*& ]*[ *&>](\w+)\((?:[^;]*$|.*\{))");
   static const RE2 type(R"(^(?:struct|class|enum class|enum) (\w+)[^;]*$)");
   static const RE2 constant(R"(^(?:constexpr|const) [^=({]*\b(k[A-Z]\w*)(?:\[\w*\])? ?[={])");
-  std::set<std::string> names;
+  std::set<std::pair<Named, std::string>> names;
   bool unnamed = false;
   for (int n = 1; n <= source.lines(); ++n) {
     const std::string line(source.Line(source.code, n));
@@ -87,9 +91,12 @@ std::set<std::string> UnnamedNames(const Source& source) {
     if (source.Line(source.text, n).find("}  // namespace") == 0) unnamed = false;
     std::string name;
     if (!unnamed || absl::StartsWith(line, "TEST")) continue;
-    if (RE2::PartialMatch(line, type, &name) || RE2::PartialMatch(line, constant, &name) ||
-        RE2::PartialMatch(line, function, &name)) {
-      names.insert(name);
+    if (RE2::PartialMatch(line, type, &name)) {
+      names.emplace(Named::kType, name);
+    } else if (RE2::PartialMatch(line, constant, &name)) {
+      names.emplace(Named::kConstant, name);
+    } else if (RE2::PartialMatch(line, function, &name)) {
+      names.emplace(Named::kFunction, name);
     }
   }
   return names;
@@ -98,16 +105,17 @@ std::set<std::string> UnnamedNames(const Source& source) {
 // Sources are compiled in batches, so that a function of one could be called by another with
 // arguments that fit it a little better: names in unnamed namespaces of one batch must differ.
 void CheckUnnamed(const std::vector<const Source*>& sources, Violations& out) {
-  std::map<std::pair<std::string, std::string>, std::string> first;  // by batch, namespace and name
+  std::map<std::tuple<std::string, Named, std::string>, std::string>
+      first;  // by batch and namespace, kind, name
   for (const Source* source : sources) {
     const std::string folder = FolderOf(source->path);
     if (!absl::EndsWith(source->path, ".cc") || absl::StartsWith(folder, "bench") ||
         folder == "tests/fuzz" || folder == "metrics/collectors" || folder == "trial/executors") {
       continue;  // compiled one by one
     }
-    for (const std::string& name : UnnamedNames(*source)) {
+    for (const auto& [kind, name] : UnnamedNames(*source)) {
       const std::string scope = absl::StrCat(BatchOf(folder), " ", NamespaceOf(folder));
-      const auto [at, is_new] = first.emplace(std::pair{scope, name}, source->path);
+      const auto [at, is_new] = first.emplace(std::tuple{scope, kind, name}, source->path);
       if (is_new) continue;
       out.push_back({source->path, 1,
                      absl::StrCat(name, " is in the unnamed namespace of ", at->second,
