@@ -81,7 +81,7 @@ enum class Named { kFunction, kType, kConstant };
 std::set<std::pair<Named, std::string>> UnnamedNames(const Source& source) {
   static const RE2 function(
       R"(^(?:template <[^>]*> )?[A-Za-z_][\w:<>,*& ]*[ *&>](\w+)\((?:[^;]*$|.*\{))");
-  static const RE2 type(R"(^(?:struct|class|enum class|enum) (\w+)[^;]*$)");
+  static const RE2 type(R"(^(?:struct|class|enum class|enum) (\w+)(?:[^;]*$|.*\{))");
   static const RE2 constant(R"(^(?:constexpr|const) [^=({]*\b(k[A-Z]\w*)(?:\[\w*\])? ?[={])");
   std::set<std::pair<Named, std::string>> names;
   bool unnamed = false;
