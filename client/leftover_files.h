@@ -1,12 +1,20 @@
-// Files of an experiment's name that is not in the store: of one that was deleted and whose files
-// are still being removed, or of one in another database. They are not ours to remove, and trials
-// could not start beside them. Thread-safe; what it is made of outlives it.
+// Files that the store does not account for.
+//
+// LeftoverFiles: those of an experiment's name that is not in the store: of one that was deleted
+// and whose files are still being removed, or of one in another database. They are not ours to
+// remove, and trials could not start beside them. Thread-safe; what it is made of outlives it.
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/time/time.h"
 #include "base/clock.h"
+#include "base/names.h"
 #include "base/status.h"
 #include "client/client.h"
 #include "db/store.h"
@@ -40,5 +48,36 @@ class LeftoverFiles {
 // attempts that are open, experiments that the client does not know, what programs have saved
 // (checkpoints and outputs), and whatever is small.
 Status RemoveOldLogs(Client& client, const trial::FileLayout& layout, int64_t bytes);
+
+// Files of trials and attempts that a restored store does not know: those that came after the
+// backup was taken. A new attempt of the same number could not start where they lie, so they are
+// set aside, and put back if the restore fails after all. Used by client/store_backup; one thread.
+
+// What a backup has: the numbers of attempts by trial.
+using KnownTrials = std::map<int64_t, std::set<int32_t>>;
+using KnownAttempts = std::map<ExperimentKey, KnownTrials>;
+
+class StaleFiles {
+ public:
+  // They go into `folder`, which is made when the first of them does.
+  StaleFiles(const trial::FileLayout* layout, std::string folder)
+      : layout_(layout), folder_(std::move(folder)) {}
+
+  // Moves what lies in the folders of these experiments and belongs to none of their attempts.
+  Status SetAside(const KnownAttempts& known);
+  // Moves all of it back.
+  Status PutBack();
+
+  int64_t count() const { return std::ssize(moved_); }
+  const std::string& folder() const { return folder_; }
+
+ private:
+  Status SetAside(const ExperimentKey& key, const KnownTrials& known);
+  Status Move(const std::string& path);
+
+  const trial::FileLayout* const layout_;
+  const std::string folder_;
+  std::vector<std::pair<std::string, std::string>> moved_;  // from, to
+};
 
 }  // namespace shirabe::client

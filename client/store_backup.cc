@@ -10,11 +10,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/file_io.h"
 #include "base/names.h"
-#include "base/new_file.h"
 #include "base/process_id.h"
 #include "base/timestamp.h"
-#include "client/stale_files.h"
+#include "client/leftover_files.h"
 #include "db/backup_file.h"
 #include "db/backup_records.h"
 #include "db/maintenance.h"

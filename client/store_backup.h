@@ -51,7 +51,7 @@ struct RestoreOptions {
   std::vector<ExperimentKey> only;  // none = all
   // Of the trials' files, if they are of this store's experiments and of no other's; "" = nothing
   // is done with files. What belongs to attempts that the backup does not have is moved from there
-  // into a folder replaced/TIME (client/stale_files.h).
+  // into a folder replaced/TIME (client/leftover_files.h).
   std::string home;
 };
 

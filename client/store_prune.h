@@ -1,6 +1,6 @@
 // What may go from a store and its files once it has been there for long: observations beyond a
 // number, files that belong to no trial that the store knows, and the space of what has gone. Used
-// by the verb prune, and the first by a server now and then (service/row_sweeper.h). Experiments
+// by the verb prune, and the first by a server now and then (service/store_sweepers.h). Experiments
 // themselves are deleted by Client::Delete. Safe beside servers and trials that run.
 #pragma once
 

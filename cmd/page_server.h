@@ -6,12 +6,15 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "base/names.h"
 #include "base/status.h"
 #include "client/client.h"
 #include "client/local_client.h"
+#include "cmd/options.h"
+#include "cmd/terminal.h"
 #include "service/http/http_server.h"
 
 namespace shirabe::cmd {
@@ -35,5 +38,38 @@ class PageServer {
 // of a command, so the browser is given a file in `home` that only its owner can read and that
 // leads to the address. False where there is no browser to be seen.
 bool OpenInBrowser(const std::string& address, const std::string& home);
+
+// The dashboard beside a run (`shirabe run --ui`): shows the experiment while it runs and, in a
+// terminal, until the user interrupts; elsewhere it ends with the run. It is served by the threads
+// of the same process, so that nothing is left of it. Used by the main thread.
+
+// Of the verbs that serve the page; --no-open and --port mean something with --ui only.
+struct PageFlags {
+  bool ui = false;
+  bool no_open = false;
+  std::optional<int64_t> port;
+};
+void AddPageFlags(Options& options, PageFlags* flags);
+Status CheckPageFlags(const PageFlags& flags);
+
+class RunPage {
+ public:
+  struct Shown {
+    client::Client& client;  // outlives it
+    std::string home;        // where its token lies
+  };
+  // Serves it; without --ui nothing.
+  static StatusOr<std::unique_ptr<RunPage>> Start(const PageFlags& flags, const Shown& shown);
+
+  // Says where it is, on stderr, since stdout is the run's result, and opens it in a browser.
+  void Announce(const ExperimentKey& experiment) const;
+  // After the run, in a terminal: until the user interrupts, if that has not happened before.
+  void StayUntilInterrupted(Interrupts& interrupts) const;
+
+ private:
+  std::unique_ptr<PageServer> server_;  // null = there is no page
+  bool opens_browser_ = false;
+  std::string home_;
+};
 
 }  // namespace shirabe::cmd

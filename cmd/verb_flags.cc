@@ -3,9 +3,12 @@
 #include <initializer_list>
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_split.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "cmd/man_page.h"
 #include "cmd/terminal.h"
+#include "trial/local/gpu_pool.h"
 
 namespace shirabe::cmd {
 namespace {
@@ -86,6 +89,15 @@ StatusOr<TrialKey> TrialArgument(const std::string& text, const std::string& ns)
   const auto key = ParseTrialName(WithoutNoun(text, {"trial", "trials"}), ns);
   if (key) return *key;
   return UsageError("\"" + text + "\" names no trial: write EXPERIMENT/7 or EXPERIMENT-7");
+}
+
+std::vector<std::string> ChooseDevices(const std::string& gpus, const v1::Experiment* experiment) {
+  if (!gpus.empty()) return absl::StrSplit(gpus, ',', absl::SkipWhitespace());
+  if (experiment != nullptr) {
+    const auto& trial_spec = experiment->spec().trial_template().trial_spec();
+    if (trial::RequestedGpus(trial_spec) == 0) return {};
+  }
+  return trial::DetectDevices(RealClock());
 }
 
 }  // namespace shirabe::cmd

@@ -1,5 +1,5 @@
 // What the verbs' command lines have in common: the flags of all of them and of those that show
-// records, and names as people type them. Used by the main thread.
+// records, names as people type them, and the GPUs of --gpus. Used by the main thread.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +10,7 @@
 #include "base/names.h"
 #include "base/status.h"
 #include "cmd/options.h"
+#include "proto/shirabe/v1/experiment.pb.h"
 
 namespace shirabe::cmd {
 
@@ -48,5 +49,9 @@ StatusOr<bool> ParseAll(Options& options, const Globals& globals,
 StatusOr<ExperimentKey> ExperimentArgument(const std::string& text, const std::string& ns);
 // "digits-7", "digits/7", or "trial/digits-7".
 StatusOr<TrialKey> TrialArgument(const std::string& text, const std::string& ns);
+
+// The GPUs that verbs which run trials on this machine may give them: the list of --gpus, else all
+// there are; none for an experiment (null = any) that asks for none.
+std::vector<std::string> ChooseDevices(const std::string& gpus, const v1::Experiment* experiment);
 
 }  // namespace shirabe::cmd

@@ -2,23 +2,100 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
+#include <stop_token>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
 #include "base/backoff.h"
+#include "base/clock.h"
+#include "base/delaying_queue.h"
 #include "base/log.h"
 #include "base/mutex.h"
+#include "base/names.h"
 #include "crd/experiment_sync.h"
 #include "crd/resource_kinds.h"
-#include "crd/work_queue.h"
 #include "experiment/conditions.h"
 #include "experiment/submission.h"
 
 namespace shirabe::crd {
 namespace {
+
+// Which experiments are to be looked at, and when: each at most once in an interval, by one worker
+// at a time, however often it is asked for. Thread-safe.
+class WorkQueue {
+ public:
+  WorkQueue(Clock* clock, absl::Duration interval) : clock_(clock), interval_(interval) {}
+
+  // It is due after `delay`, or earlier if it already is.
+  void Add(const ExperimentKey& key, absl::Duration delay = absl::ZeroDuration());
+  // Waits for one that is due and takes it; nullopt once `stop` is asked for. Done must follow.
+  std::optional<ExperimentKey> Pop(std::stop_token stop);
+  // What was added meanwhile comes an interval later.
+  void Done(const ExperimentKey& key);
+
+ private:
+  Clock* const clock_;
+  const absl::Duration interval_;
+  Mutex mutex_;
+  CondVar changed_;
+  DelayingQueue<ExperimentKey> due_ ABSL_GUARDED_BY(mutex_);  // those that no worker has
+  std::map<ExperimentKey, absl::Duration> earliest_ ABSL_GUARDED_BY(mutex_);  // by the interval
+  // Those that a worker has, and when they are due again; infinite if they are not.
+  std::map<ExperimentKey, absl::Duration> busy_ ABSL_GUARDED_BY(mutex_);
+};
+
+// A clock that is set by hand wakes no thread, so that none sleeps for long.
+constexpr absl::Duration kClockPollInterval = absl::Milliseconds(200);
+
+void WorkQueue::Add(const ExperimentKey& key, absl::Duration delay) {
+  {
+    const MutexLock lock(mutex_);
+    absl::Duration at = clock_->Monotonic() + delay;
+    const auto earliest = earliest_.find(key);
+    if (earliest != earliest_.end()) at = std::max(at, earliest->second);
+    const auto busy = busy_.find(key);
+    if (busy == busy_.end()) {
+      due_.SetEarlier(key, at);
+    } else {
+      busy->second = std::min(busy->second, at);
+    }
+  }
+  changed_.NotifyOne();
+}
+
+std::optional<ExperimentKey> WorkQueue::Pop(std::stop_token stop) {
+  MutexLock lock(mutex_);
+  while (!stop.stop_requested()) {
+    const absl::Duration wait = due_.NextDue() - clock_->Monotonic();
+    if (wait <= absl::ZeroDuration()) {
+      const ExperimentKey key = due_.Pop();
+      busy_[key] = absl::InfiniteDuration();
+      return key;
+    }
+    changed_.SleepFor(lock, stop, std::min(kClockPollInterval, wait));
+  }
+  return std::nullopt;
+}
+
+void WorkQueue::Done(const ExperimentKey& key) {
+  {
+    const MutexLock lock(mutex_);
+    const absl::Duration earliest = clock_->Monotonic() + interval_;
+    // Those that are free anyway need no entry.
+    std::erase_if(earliest_,
+                  [&](const auto& entry) { return entry.second < earliest - interval_; });
+    earliest_[key] = earliest;
+    const absl::Duration again = busy_.at(key);
+    busy_.erase(key);
+    if (again < absl::InfiniteDuration()) due_.Set(key, std::max(again, earliest));
+  }
+  changed_.NotifyOne();
+}
 
 using kube::Json;
 

@@ -1,8 +1,143 @@
 #include "crd/resource_kinds.h"
 
-#include "crd/definitions.h"
+#include <cctype>
+#include <string>
+
+#include "proto/shirabe/v1/crd.pb.h"
+#include "view/json_schema.h"
 
 namespace shirabe::crd {
+namespace {
+
+using google::protobuf::Descriptor;
+
+struct Column {
+  const char* name;
+  const char* type;
+  const char* path;
+  const char* description;
+  int priority = 0;  // 0 = always shown, 1 = with -o wide
+};
+
+struct Kind {
+  const char* singular;
+  const Descriptor* message;
+  std::vector<Column> columns;
+};
+
+// Katib's two, which stand first: the condition that was set last.
+const Column kType{"Type", "string", ".status.conditions[-1:].type", "the current condition"};
+const Column kStatus{"Status", "string", ".status.conditions[-1:].status", "whether it holds"};
+const Column kAge{"Age", "date", ".metadata.creationTimestamp", "since it was created"};
+
+Kind ExperimentKind() {
+  return {"experiment",
+          v1::crd::Experiment::descriptor(),
+          {kType,
+           kStatus,
+           {"Best", "string", ".status.shirabe.best", "the best objective so far"},
+           {"Trials", "integer", ".status.trials", "trials created so far"},
+           {"Running", "integer", ".status.trialsRunning", "trials that run"},
+           {"Failed", "integer", ".status.trialsFailed", "trials that failed"},
+           {"Preempted", "integer", ".status.shirabe.preemptions",
+            "attempts lost to the platform; no failures"},
+           {"Best Trial", "string", ".status.currentOptimalTrial.bestTrialName", "its name", 1},
+           {"Cost", "number", ".status.shirabe.cost", "of all attempts", 1},
+           {"Waiting", "string", ".status.shirabe.waiting", "why nothing starts", 1},
+           kAge}};
+}
+
+Kind SuggestionKind() {
+  return {"suggestion",
+          v1::crd::Suggestion::descriptor(),
+          {kType,
+           kStatus,
+           {"Requested", "integer", ".spec.requests", "points asked for"},
+           {"Assigned", "integer", ".status.suggestionCount", "points given"},
+           {"Algorithm", "string", ".spec.algorithm.algorithmName", "how it searches", 1},
+           kAge}};
+}
+
+Kind TrialKind() {
+  return {"trial",
+          v1::crd::Trial::descriptor(),
+          {kType,
+           kStatus,
+           {"Objective", "string", ".status.shirabe.objective", "its result"},
+           {"Attempts", "integer", ".status.shirabe.attempts", "executions so far"},
+           {"Preempted", "integer", ".status.shirabe.preemptions", "lost to the platform"},
+           {"Step", "integer", ".status.shirabe.lastStep", "the greatest observed", 1},
+           {"Waiting", "string", ".status.shirabe.waiting", "why it is not running", 1},
+           kAge}};
+}
+
+OrderedJson ColumnJson(const Column& column) {
+  OrderedJson json = {{"name", column.name},
+                      {"type", column.type},
+                      {"jsonPath", column.path},
+                      {"description", column.description}};
+  if (column.priority > 0) json["priority"] = column.priority;
+  return json;
+}
+
+// People write experiments; the rest is ours. The status is ours everywhere.
+OrderedJson SchemaOf(const Kind& kind) {
+  const bool ours = kind.message != v1::crd::Experiment::descriptor();
+  OrderedJson schema = {
+      {"type", "object"},
+      {"description", std::string("a Katib-compatible ") + kind.singular + " of Shirabe"},
+      {"properties",
+       {{"apiVersion", {{"type", "string"}}},
+        {"kind", {{"type", "string"}}},
+        {"metadata", {{"type", "object"}}}}}};
+  const auto reported = view::SchemaOf(*kind.message, view::SchemaForm::kReported);
+  const auto applied = view::SchemaOf(*kind.message, view::SchemaForm::kApplied);
+  OrderedJson& properties = schema["properties"];
+  properties["spec"] = (ours ? reported : applied)["properties"]["spec"];
+  properties["status"] = reported["properties"]["status"];
+  if (!ours) schema["required"] = {"spec"};
+  // Beside the spec as well, so that `sepc:` is found, and found out.
+  schema["x-kubernetes-preserve-unknown-fields"] = true;
+  return schema;
+}
+
+Definition DefinitionOf(const Kind& kind) {
+  const std::string singular = kind.singular;
+  const std::string plural = singular + "s";
+  std::string title = singular;
+  title[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(title[0])));
+  OrderedJson columns = OrderedJson::array();
+  for (const Column& column : kind.columns) columns.push_back(ColumnJson(column));
+  const OrderedJson names = {{"kind", title},
+                             {"listKind", title + "List"},
+                             {"plural", plural},
+                             {"singular", singular},
+                             {"categories", {"all", "kubeflow", "katib"}}};
+  const OrderedJson version = {{"name", "v1beta1"},
+                               {"served", true},
+                               {"storage", true},
+                               {"subresources", {{"status", OrderedJson::object()}}},
+                               {"additionalPrinterColumns", columns},
+                               {"schema", {{"openAPIV3Schema", SchemaOf(kind)}}}};
+  return {plural,
+          {{"apiVersion", "apiextensions.k8s.io/v1"},
+           {"kind", "CustomResourceDefinition"},
+           {"metadata",
+            {{"name", plural + ".kubeflow.org"},
+             {"labels", {{"app.kubernetes.io/name", "shirabe"}, {kPartOfLabel, kPartOf}}}}},
+           {"spec",
+            {{"group", "kubeflow.org"},
+             {"scope", "Namespaced"},
+             {"names", names},
+             {"versions", OrderedJson::array({version})}}}}};
+}
+
+}  // namespace
+
+std::vector<Definition> Definitions() {
+  return {DefinitionOf(ExperimentKind()), DefinitionOf(SuggestionKind()),
+          DefinitionOf(TrialKind())};
+}
 
 using kube::Json;
 

@@ -1,8 +1,10 @@
-// The kinds of objects that crd/ reads and writes, and what is in every object of an API server.
-// Pure functions, any thread.
+// The kinds of objects that crd/ reads and writes, what is in every object of an API server, and
+// the CustomResourceDefinitions of our own kinds. Pure functions, any thread.
 #pragma once
 
+#include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "absl/time/time.h"
 #include "base/names.h"
@@ -50,5 +52,23 @@ enum class Ownership {
 
 // kPermissionDenied where they may not be read: then whose they are is not known.
 StatusOr<Ownership> OwnerOfDefinitions(kube::Client& kube);
+
+// The CustomResourceDefinitions of kubeflow.org/v1beta1: experiments, which people write, and
+// suggestions and trials, which show what became of them; and their schemas. `shirabe crds` prints
+// them, and the files under deploy/kubernetes/crds are what it printed.
+
+using OrderedJson = nlohmann::ordered_json;
+
+// By this label a definition is known to be ours; another project's are left alone.
+inline constexpr char kPartOfLabel[] = "app.kubernetes.io/part-of";
+inline constexpr char kPartOf[] = "shirabe";
+
+struct Definition {
+  std::string plural;
+  OrderedJson object;
+};
+
+// In the order in which they are to be applied.
+std::vector<Definition> Definitions();
 
 }  // namespace shirabe::crd

@@ -13,7 +13,7 @@
 #include "db/commit_rules.h"
 #include "experiment/spec/objective_value.h"
 #include "metrics/attempt_reader.h"
-#include "metrics/trainer_status_writer.h"
+#include "metrics/trainer_status.h"
 #include "proto/shirabe/v1/collector_traits.h"
 #include "trial/log_file.h"
 

@@ -1,15 +1,118 @@
 #include "net/http_client.h"
 
+#include <algorithm>
 #include <map>
+#include <set>
 #include <thread>
 #include <utility>
+#include <vector>
 
+#include "absl/time/time.h"
+#include "base/clock.h"
 #include "base/mutex.h"
+#include "net/curl_library.h"
 #include "net/transfer.h"
-#include "net/transfer_loop.h"
 
 namespace shirabe::net {
 namespace {
+
+// Calls that share connections, and are driven by one thread (libcurl's multi interface). One
+// thread at a time; Wake may come from any.
+class TransferLoop {
+ public:
+  // Shared: with several calls at the same time.
+  TransferLoop(const CurlLibrary& curl, bool shared);
+  ~TransferLoop();
+  TransferLoop(const TransferLoop&) = delete;
+  TransferLoop& operator=(const TransferLoop&) = delete;
+
+  void Add(Transfer* transfer);
+  // Ends it, if it has not ended yet.
+  void Cancel(Transfer* transfer);
+  // Does what can be done now. Returns those that have come to an end.
+  std::vector<Transfer*> Step();
+  // Until there is something to do, or Wake.
+  void Wait();
+  void Wake();
+
+ private:
+  void Remove(Transfer* transfer);
+
+  const CurlLibrary& curl_;
+  const bool shared_;
+  CURLM* const multi_;
+  Sockets sockets_;
+  std::set<Transfer*> active_;
+};
+
+// Of a client. What is closed and opened again costs both ends a handshake.
+constexpr long kMaxConnections = 32;
+// libcurl 7.88 may wait although there is an answer to read: curl_multi_perform drops what was due
+// while it ran, where a call began in it, and so the calls that share its HTTP/2 connection.
+constexpr absl::Duration kSharedPollInterval = absl::Milliseconds(5);
+
+TransferLoop::TransferLoop(const CurlLibrary& curl, bool shared)
+    : curl_(curl), shared_(shared), multi_(curl.curl_multi_init()) {
+  CHECK(multi_ != nullptr);
+  (void)curl_.curl_multi_setopt(multi_, CURLMOPT_MAXCONNECTS, kMaxConnections);
+}
+
+TransferLoop::~TransferLoop() {
+  while (!active_.empty()) Cancel(*active_.begin());
+  (void)curl_.curl_multi_cleanup(multi_);
+}
+
+void TransferLoop::Add(Transfer* transfer) {
+  active_.insert(transfer);
+  transfer->Use(&sockets_);
+  CHECK(curl_.curl_multi_add_handle(multi_, transfer->easy()) == CURLM_OK);
+}
+
+void TransferLoop::Remove(Transfer* transfer) {
+  active_.erase(transfer);
+  (void)curl_.curl_multi_remove_handle(multi_, transfer->easy());
+}
+
+void TransferLoop::Cancel(Transfer* transfer) {
+  if (!active_.contains(transfer)) return;
+  transfer->Cancel();
+  Remove(transfer);
+}
+
+std::vector<Transfer*> TransferLoop::Step() {
+  std::vector<Transfer*> ended;
+  int left = 0;
+  (void)curl_.curl_multi_perform(multi_, &left);
+  while (const CURLMsg* message = curl_.curl_multi_info_read(multi_, &left)) {
+    const CURLcode code = message->data.result;
+    Transfer* transfer = nullptr;
+    (void)curl_.curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &transfer);
+    transfer->Finish(code);
+    Remove(transfer);
+    ended.push_back(transfer);
+  }
+  const absl::Duration now = RealClock()->Monotonic();
+  const std::set<Transfer*> waiting = active_;
+  for (Transfer* transfer : waiting) {
+    if (now < transfer->deadline()) continue;
+    transfer->Expire();
+    Remove(transfer);
+    ended.push_back(transfer);
+  }
+  return ended;
+}
+
+void TransferLoop::Wait() {
+  absl::Duration left = absl::Hours(1);
+  const absl::Duration now = RealClock()->Monotonic();
+  for (const Transfer* transfer : active_) left = std::min(left, transfer->deadline() - now);
+  if (shared_ && !active_.empty()) left = std::min(left, kSharedPollInterval);
+  // A deadline is over after it, not before.
+  const int64_t wait_ms = std::max<int64_t>(absl::ToInt64Milliseconds(left) + 1, 0);
+  (void)curl_.curl_multi_poll(multi_, nullptr, 0, static_cast<int>(wait_ms), nullptr);
+}
+
+void TransferLoop::Wake() { (void)curl_.curl_multi_wakeup(multi_); }
 
 // A call that the client's thread makes for another one.
 class SharedCall {

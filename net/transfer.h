@@ -1,5 +1,5 @@
 // One call on its way through libcurl: what it is told of the call, and what it says of the answer.
-// Driven by net/transfer_loop.h. One thread at a time.
+// Driven by net/http_client.h. One thread at a time.
 #pragma once
 
 #include <array>

@@ -10,8 +10,8 @@ namespace shirabe::service {
 namespace {
 
 constexpr absl::Duration kStorePollInterval = absl::Milliseconds(200);
-constexpr absl::Duration kBreath = absl::Milliseconds(20);  // between two looks, at least
-constexpr absl::Duration kTryAgain = absl::Seconds(2);
+constexpr absl::Duration kMinPause = absl::Milliseconds(20);  // between two looks, at least
+constexpr absl::Duration kRetryAfter = absl::Seconds(2);
 constexpr absl::Duration kReturnMemory = absl::Seconds(5);  // to the system, at most every so often
 
 }  // namespace
@@ -54,7 +54,7 @@ void ExperimentOwner::Run(std::stop_token stop) {
       GiveBack();
       ReleaseFreeMemory();
     }
-    Pause(kBreath);
+    Pause(kMinPause);
     // An error here shows again in Look, after a while.
     if (!client_->AwaitChange(revision_, kStorePollInterval).ok()) Pause(kStorePollInterval);
   }
@@ -101,7 +101,7 @@ void ExperimentOwner::TryOwn() {
     held = true;
     ++it;
   }
-  if (held) try_at_ = clock_->Monotonic() + kTryAgain;
+  if (held) try_at_ = clock_->Monotonic() + kRetryAfter;
 }
 
 void ExperimentOwner::GiveBack() {

@@ -35,8 +35,7 @@
 #include "service/katib/katib_db_manager.h"
 #include "service/katib/katib_early_stopping.h"
 #include "service/katib/katib_suggestion.h"
-#include "service/log_sweeper.h"
-#include "service/row_sweeper.h"
+#include "service/store_sweepers.h"
 
 namespace shirabe::service {
 namespace {

@@ -1,7 +1,7 @@
 #include "sidecar/trainer_endpoint.h"
 
 #include "base/open_beneath.h"
-#include "metrics/trainer_status_writer.h"
+#include "metrics/trainer_status.h"
 #include "trial/local/attempt_endpoints.h"
 #include "trial/local/status_endpoint.h"
 

@@ -1,6 +1,6 @@
 // The endpoint of one pod for programs that report their status over HTTP
 // (trial/local/status_endpoint.h): what is new in a call becomes a line of the metrics file
-// (metrics/trainer_status_writer.h). It listens on the pod's own 127.0.0.1, at the port that the
+// (metrics/trainer_status.h). It listens on the pod's own 127.0.0.1, at the port that the
 // init container has chosen, and wants the token that it has written down. A thread of its own.
 #pragma once
 

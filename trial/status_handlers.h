@@ -1,6 +1,6 @@
 // What becomes of the status that a program sends over HTTP. Executors that listen for it
 // (trial/local/attempt_endpoints.h) know which attempt it is of; what it means, their creator knows
-// (metrics/trainer_status_writer.h).
+// (metrics/trainer_status.h).
 #pragma once
 
 #include <functional>

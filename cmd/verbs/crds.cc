@@ -4,7 +4,7 @@
 #include "cmd/terminal.h"
 #include "cmd/verb.h"
 #include "cmd/verb_flags.h"
-#include "crd/definitions.h"
+#include "crd/resource_kinds.h"
 #include "view/record_json.h"
 
 namespace shirabe::cmd {

@@ -4,7 +4,6 @@
 #include <filesystem>
 
 #include "base/registry.h"
-#include "cmd/device_choice.h"
 #include "cmd/spec_file.h"
 #include "cmd/terminal.h"
 #include "cmd/verb.h"

@@ -8,7 +8,6 @@
 #include "base/address.h"
 #include "base/log.h"
 #include "base/registry.h"
-#include "cmd/device_choice.h"
 #include "cmd/listen_options.h"
 #include "cmd/session.h"
 #include "cmd/spec_file.h"

@@ -4,19 +4,23 @@
 // tables.
 #include "db/postgres/postgres_store.h"
 
+#include <algorithm>
 #include <cstdlib>
+#include <memory>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "absl/time/time.h"
+#include "base/clock.h"
 #include "base/mutex.h"
 #include "base/rng.h"
 #include "db/bulk_leases.h"
 #include "db/commit_rules.h"
 #include "db/maintenance.h"
-#include "db/postgres/postgres_pool.h"
+#include "db/postgres/postgres_connection.h"
 #include "db/postgres/postgres_reader.h"
 #include "db/postgres/postgres_snapshot.h"
 #include "db/postgres/postgres_writer.h"
@@ -24,6 +28,108 @@
 
 namespace shirabe::db {
 namespace {
+
+// The connections on which a PostgreSQL store reads: as many as there are reads at once, up to a
+// limit, for the server has a limit of its own. A caller waits while all are taken, until one
+// is given back. Lives as long as the store; thread-safe.
+//
+// After a restart of the server all of them are dead, which shows only when they are used. So the
+// first that breaks takes all idle ones with it, and the read is made again on a new one: callers
+// do not notice a server that is away for less than their patience.
+class PostgresPool {
+ public:
+  PostgresPool(PostgresOptions options, int limit) : options_(std::move(options)), limit_(limit) {}
+
+  // Runs `read` with a connection, and again with another one if that one breaks, until `patience`
+  // has passed: a read changes nothing, so it may be repeated.
+  template <class Read>
+  auto Run(const Read& read, absl::Duration patience) -> decltype(read(nullptr)) {
+    const absl::Duration deadline = Deadline(patience);
+    for (int failures = 0;; ++failures) {
+      bool again = false;
+      auto db = Acquire(deadline, &again);
+      if (db.ok()) {
+        auto result = read(db->get());
+        again = (*db)->lost();
+        Release(*std::move(db));
+        if (!again || !Pause(failures, deadline)) return result;
+      } else if (!again || !Pause(failures, deadline)) {
+        return db.status();
+      }
+    }
+  }
+
+ private:
+  static absl::Duration Deadline(absl::Duration patience);
+  // An idle connection or a new one; `*again` if there is none but trying again may help, as it
+  // does not with a wrong password.
+  StatusOr<std::unique_ptr<PostgresConnection>> Acquire(absl::Duration deadline, bool* again);
+  void Release(std::unique_ptr<PostgresConnection> db);
+  // A moment, longer with each failure; false if the deadline has passed.
+  bool Pause(int failures, absl::Duration deadline);
+
+  const PostgresOptions options_;
+  const int limit_;
+  Mutex mutex_;
+  CondVar returned_;
+  std::vector<std::unique_ptr<PostgresConnection>> idle_ ABSL_GUARDED_BY(mutex_);
+  int taken_ ABSL_GUARDED_BY(mutex_) = 0;
+};
+
+absl::Duration PostgresPool::Deadline(absl::Duration patience) {
+  return RealClock()->Monotonic() + patience;
+}
+
+StatusOr<std::unique_ptr<PostgresConnection>> PostgresPool::Acquire(absl::Duration deadline,
+                                                                    bool* again) {
+  {
+    MutexLock lock(mutex_);
+    const absl::Duration left =
+        std::max(deadline - RealClock()->Monotonic(), absl::Milliseconds(1));
+    if (!returned_.WaitFor(lock, left, [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+          return taken_ < limit_;
+        })) {
+      return absl::UnavailableError(absl::StrCat("database ", options_.address.shown, ": all ",
+                                                 limit_, " connections are busy: try again"));
+    }
+    ++taken_;
+    if (!idle_.empty()) {
+      std::unique_ptr<PostgresConnection> db = std::move(idle_.back());
+      idle_.pop_back();
+      return db;
+    }
+  }
+  PostgresError why;
+  auto db = PostgresConnection::Open(options_, &why);
+  if (db.ok()) return db;
+  *again = absl::IsUnavailable(db.status()) && IsConnectionLost(why);
+  const MutexLock lock(mutex_);
+  --taken_;
+  returned_.NotifyOne();
+  return db.status();
+}
+
+void PostgresPool::Release(std::unique_ptr<PostgresConnection> db) {
+  std::vector<std::unique_ptr<PostgresConnection>> dead;  // closed without the lock
+  const MutexLock lock(mutex_);
+  --taken_;
+  if (db->usable()) {
+    idle_.push_back(std::move(db));
+  } else if (db->lost()) {
+    dead.swap(idle_);
+  }
+  returned_.NotifyOne();
+}
+
+bool PostgresPool::Pause(int failures, absl::Duration deadline) {
+  const absl::Duration left = deadline - RealClock()->Monotonic();
+  if (left <= absl::ZeroDuration()) return false;
+  if (failures == 0) return true;  // a new connection may do at once
+  MutexLock lock(mutex_);
+  const absl::Duration pause = std::min(left, PostgresBackoff(failures));
+  returned_.WaitFor(lock, pause, [] { return false; });
+  return true;
+}
 
 // Servers allow 100 connections by default, and there may be several of us.
 constexpr int kMaxReaders = 8;

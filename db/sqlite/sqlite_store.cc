@@ -14,7 +14,6 @@
 #include "db/maintenance.h"
 #include "db/sqlite/sqlite_commit.h"
 #include "db/sqlite/sqlite_file.h"
-#include "db/sqlite/sqlite_load.h"
 #include "db/sqlite/sqlite_reader.h"
 #include "db/sqlite/sqlite_snapshot.h"
 #include "db/store.h"

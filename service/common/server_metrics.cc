@@ -96,7 +96,7 @@ constexpr FamilyInfo kFamilies[] = {
     {"process_start_time_seconds", Type::kGauge, "", "Start of the process since 1970"},
 };
 
-const FamilyInfo& InfoOf(std::string_view name) {
+const FamilyInfo& FamilyInfoOf(std::string_view name) {
   const auto found = std::find_if(std::begin(kFamilies), std::end(kFamilies),
                                   [&](const FamilyInfo& info) { return info.name == name; });
   CHECK(found != std::end(kFamilies));
@@ -148,7 +148,7 @@ Metrics::Metrics() {
 }
 
 Metrics::Series* Metrics::Find(std::string_view family, const Labels& labels) {
-  const FamilyInfo& info = InfoOf(family);
+  const FamilyInfo& info = FamilyInfoOf(family);
   CHECK(labels.size() == LabelNames(info).size());
   auto& all = series_.find(family)->second;
   auto found = all.find(labels);
@@ -173,7 +173,7 @@ void Metrics::Set(std::string_view family, const Labels& labels, double value) {
 }
 
 void Metrics::Observe(std::string_view family, const Labels& labels, double value) {
-  const FamilyInfo& info = InfoOf(family);
+  const FamilyInfo& info = FamilyInfoOf(family);
   CHECK(info.type == Type::kHistogram);
   const MutexLock lock(mutex_);
   Series* series = Find(family, labels);

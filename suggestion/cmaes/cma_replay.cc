@@ -15,7 +15,7 @@ namespace {
 
 using Tier = CmaMember::Tier;
 
-constexpr char kMemo[] = "cmaes 1 ";
+constexpr char kMemoHead[] = "cmaes 1 ";
 
 // "<run>.<number>". Trial `index` cannot be of a later generation than there are trials before it.
 std::optional<CmaGeneration> Parse(const std::string& label, int64_t index) {
@@ -254,7 +254,7 @@ void CmaReplay::WriteMemo(int64_t next) {
   next_ = next;
   CmaRecord record;
   (void)Fields(record);
-  memo_ = kMemo + record.text();
+  memo_ = kMemoHead + record.text();
   CmaRecord sum;
   uint64_t word = Fingerprint(memo_);
   sum.Word(word);
@@ -264,10 +264,10 @@ void CmaReplay::WriteMemo(int64_t next) {
 
 // False, and nothing has changed, if there is no memo, or none of this history.
 bool CmaReplay::ReadMemo() {
-  constexpr size_t kHead = sizeof kMemo - 1;
+  constexpr size_t kHead = sizeof kMemoHead - 1;
   constexpr size_t kSum = 8;
   const std::string& memo = in_.history.memo();
-  if (memo.size() < kHead + kSum || memo.compare(0, kHead, kMemo) != 0) return false;
+  if (memo.size() < kHead + kSum || memo.compare(0, kHead, kMemoHead) != 0) return false;
   const std::string body = memo.substr(0, memo.size() - kSum);
   CmaRecord sum(memo.substr(body.size()));
   uint64_t word = 0;

@@ -20,8 +20,8 @@ namespace {
 using WireStatus = katib::TrialStatus;
 
 constexpr char kPrefix[] = "shirabe.io/";
-constexpr char kParent[] = "shirabe.io/parent";
-constexpr char kParentStep[] = "shirabe.io/parent-step";
+constexpr char kParentLabel[] = "shirabe.io/parent";
+constexpr char kParentStepLabel[] = "shirabe.io/parent-step";
 constexpr size_t kLabelSize = 63;
 
 // The last value of the objective: of the metric that the experiment names, else the trial, else of
@@ -114,7 +114,8 @@ std::string NameLabel(const std::string& name) {
 std::vector<std::pair<std::string, std::string>> OurLabels(const katib::Trial& trial) {
   std::vector<std::pair<std::string, std::string>> labels;
   for (const auto& [name, value] : trial.spec().labels()) {
-    if (!absl::StartsWith(name, kPrefix) || name == kParent || name == kParentStep) continue;
+    if (!absl::StartsWith(name, kPrefix) || name == kParentLabel || name == kParentStepLabel)
+      continue;
     labels.emplace_back(name.substr(sizeof kPrefix - 1), UnescapeLabel(value));
   }
   std::sort(labels.begin(), labels.end());  // a map has no order of its own
@@ -185,7 +186,7 @@ KatibHistory ReadTrials(const Space& space, const v1::ObjectiveSpec& objective,
       continue;
     }
     TrialSummary view = ViewOf(trial, objective);
-    const auto parent = by_name.find(LabelOf(trial, kParent));
+    const auto parent = by_name.find(LabelOf(trial, kParentLabel));
     if (parent != by_name.end()) view.parent = parent->second + 1;
     by_name.emplace(NameLabel(trial.name()), known.history.size());
     known.names.push_back(trial.name());
@@ -208,9 +209,9 @@ katib::GetSuggestionsReply::ParameterAssignments FormatSuggestion(const v1::Expe
     (*to.mutable_labels())[kPrefix + name] = EscapeLabel(value);
   }
   if (!suggestion.parent) return to;
-  (*to.mutable_labels())[kParent] = NameLabel(known.names.at(suggestion.parent->trial() - 1));
+  (*to.mutable_labels())[kParentLabel] = NameLabel(known.names.at(suggestion.parent->trial() - 1));
   if (suggestion.parent->step() > 0) {
-    (*to.mutable_labels())[kParentStep] = std::to_string(suggestion.parent->step());
+    (*to.mutable_labels())[kParentStepLabel] = std::to_string(suggestion.parent->step());
   }
   return to;
 }

@@ -18,7 +18,7 @@ using Eigen::Index;
 constexpr double kNarrowest = 1e-6;  // less is of no use to anyone who tunes
 
 // Z. Beyond 6 deviations on both sides what lies outside is 2·10^-9: nothing.
-double Inside(double centre, double sigma) {
+double MassInside(double centre, double sigma) {
   constexpr double kFar = 6;
   double mass = 1;
   if (1 - centre < kFar * sigma) mass -= NormalCdf((centre - 1) / sigma);
@@ -64,7 +64,7 @@ double LogMass(Share share, double centre, double sigma) {
   return std::log(a > 0 ? NormalCdf(-a) - NormalCdf(-b) : NormalCdf(b) - NormalCdf(a));
 }
 
-std::vector<double> Distinct(const ArrayXd& x) {
+std::vector<double> DistinctValues(const ArrayXd& x) {
   std::vector<double> values(x.begin(), x.end());
   std::sort(values.begin(), values.end());
   values.erase(std::unique(values.begin(), values.end()), values.end());
@@ -222,7 +222,7 @@ void ParzenEstimator::Locate(Column& column, const ArrayXd& x) const {
     column.centre = x;
     return;
   }
-  const std::vector<double> values = Distinct(x);
+  const std::vector<double> values = DistinctValues(x);
   column.centre = Eigen::Map<const ArrayXd>(values.data(), static_cast<Index>(values.size()));
   column.place.reserve(x.size());
   for (const double value : x) {
@@ -253,7 +253,7 @@ void ParzenEstimator::Widen(Column& column, const ArrayXd& x, const Options& opt
   const double least = std::clamp(options.min_bandwidth, std::max(kNarrowest, level), 1.0);
   column.sigma = column.sigma.max(least).min(1.0);
   column.root_precision = 1 / (column.sigma * std::numbers::sqrt2);
-  column.log_inside = column.centre.binaryExpr(column.sigma, &Inside).log();
+  column.log_inside = column.centre.binaryExpr(column.sigma, &MassInside).log();
   if (column.kind != Column::Kind::kReal) return;
   bias_ -= column.log_inside + (column.sigma * std::sqrt(2 * std::numbers::pi)).log();
   if (columns_.size() == 1 && !order.empty()) Arrange(column, std::move(order), least);

@@ -15,7 +15,7 @@ using service::Wire;
 using service::WireReply;
 using testing::HasSubstr;
 
-constexpr char kRed[] = "/api/v1/namespaces/red/experiments/waits";
+constexpr char kRedTenant[] = "/api/v1/namespaces/red/experiments/waits";
 constexpr char kBlue[] = "/api/v1/namespaces/blue/experiments/works";
 
 class WaitsAttack : public AttackTest {
@@ -25,7 +25,7 @@ class WaitsAttack : public AttackTest {
     Serve();
     ASSERT_EQ(Create("red", Spec(kAskedSpec, "red", "waits"), kRedToken), 201);
     ASSERT_EQ(Create("blue", Spec(kAskedSpec, "blue", "works"), kBlueToken), 201);
-    ASSERT_LT(Http(absl::StrCat("POST ", kRed, ":pause"), kRedToken).status, 300);
+    ASSERT_LT(Http(absl::StrCat("POST ", kRedTenant, ":pause"), kRedToken).status, 300);
     const WireReply asked =
         Http(absl::StrCat("POST ", kBlue, ":ask"), kBlueToken, R"({"caller": "worker"})");
     ASSERT_EQ(asked.status, 200) << asked.body;
@@ -45,7 +45,7 @@ class WaitsAttack : public AttackTest {
   }
   std::unique_ptr<Wire> Ask(int number) const {
     auto wire = std::make_unique<Wire>(http_port_);
-    wire->Send(RequestText(absl::StrCat("POST ", kRed, ":ask"), kRedToken,
+    wire->Send(RequestText(absl::StrCat("POST ", kRedTenant, ":ask"), kRedToken,
                            absl::StrCat(R"({"caller": "w)", number, R"(", "waitSeconds": 30})")));
     return wire;
   }
@@ -110,7 +110,7 @@ TEST_F(WaitsAttack, AsksOfAnotherExperiment) {
   for (int i = 0; i < 100; ++i) asks.push_back(Ask(i));
   EXPECT_LT(LongestTell(), absl::Seconds(1));
   // They were waiting all the while, and hear of what they wait for.
-  ASSERT_LT(Http(absl::StrCat("POST ", kRed, ":resume"), kRedToken).status, 300);
+  ASSERT_LT(Http(absl::StrCat("POST ", kRedTenant, ":resume"), kRedToken).status, 300);
   EXPECT_EQ(asks[0]->ReadReply().status, 200);
   ExpectAlive();
 }
@@ -141,7 +141,7 @@ TEST_F(WaitsAttack, MoreAsksThanOneCallerMayHave) {
   // Those who leave make room.
   asks.clear();
   EXPECT_TRUE(cmd::Eventually([&] {
-    return Http(absl::StrCat("POST ", kRed, ":ask"), kRedToken,
+    return Http(absl::StrCat("POST ", kRedTenant, ":ask"), kRedToken,
                 R"({"caller": "later", "waitSeconds": 0.1})")
                .status == 200;
   }));
@@ -190,7 +190,7 @@ TEST_F(WaitsAttack, AskAndDeleteEndWithWhatTheyWaitFor) {
   v1::AskReply none;
   ASSERT_TRUE(Shirabe()->Ask(As(kRedToken).get(), ask, &none).ok());
   EXPECT_FALSE(none.has_trial());
-  ASSERT_LT(Http(absl::StrCat("POST ", kRed, ":resume"), kRedToken).status, 300);
+  ASSERT_LT(Http(absl::StrCat("POST ", kRedTenant, ":resume"), kRedToken).status, 300);
   ask.mutable_patience()->set_seconds(20);
   v1::AskReply asked;
   ASSERT_TRUE(Shirabe()->Ask(As(kRedToken, absl::Seconds(30)).get(), ask, &asked).ok());
@@ -202,7 +202,7 @@ TEST_F(WaitsAttack, AskAndDeleteEndWithWhatTheyWaitFor) {
   const auto status =
       Shirabe()->DeleteExperiment(As(kRedToken, absl::Seconds(30)).get(), deletion, &done);
   EXPECT_TRUE(status.ok()) << status.error_message();
-  EXPECT_EQ(Http(absl::StrCat("GET ", kRed), kRedToken).status, 404);
+  EXPECT_EQ(Http(absl::StrCat("GET ", kRedTenant), kRedToken).status, 404);
 }
 
 // attacks: gRPC grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo

@@ -1,5 +1,5 @@
 // A file that appears whole or not at all.
-#include "base/new_file.h"
+#include "base/file_io.h"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>

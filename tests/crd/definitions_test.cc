@@ -1,6 +1,6 @@
 // The definitions: what is written beside them in the tree is what they are, and they keep what the
 // API server asks of a structural schema.
-#include "crd/definitions.h"
+#include "crd/resource_kinds.h"
 
 #include <gtest/gtest.h>
 

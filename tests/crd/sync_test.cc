@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 
 #include "absl/strings/str_cat.h"
-#include "crd/definitions.h"
 #include "crd/resource_kinds.h"
 #include "experiment/attempt_request.h"
 #include "tests/crd/fake_cluster.h"

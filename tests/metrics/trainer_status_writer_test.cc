@@ -1,6 +1,6 @@
 // What is new in a call becomes a line of the metrics file, and what could not be written comes
 // again.
-#include "metrics/trainer_status_writer.h"
+#include "metrics/trainer_status.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

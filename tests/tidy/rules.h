@@ -43,7 +43,11 @@ void CheckScript(const Source& source, bool executable, Violations& out);
 // The paths that a file includes, ours and others', in order.
 std::vector<std::string> IncludesOf(const Source& source);
 
-// What no file shows by itself: cycles of includes, and folders with too many files.
+// The folders of each batch of sources that has more than one, as CMakeLists.txt lists them.
+const std::vector<std::string>& SharedBatches();
+
+// What no file shows by itself: cycles of includes, folders with too many files, and names that a
+// batch would mix up.
 void CheckTree(const std::vector<const Source*>& sources, Violations& out);
 
 // All that concern one file.

@@ -135,6 +135,21 @@ TEST(Rules, NamesThatABatchWouldMixUp) {
   EXPECT_THAT(CheckTogether({{"db/a.cc", a + end}, {"db/b.cc", a + end}}),
               testing::HasSubstr("db/b.cc:1: Size is in the unnamed namespace of db/a.cc, too"));
   EXPECT_EQ(CheckTogether({{"db/a.cc", a + end}, {"view/b.cc", a + end}}), "");
+  // Folders that share batches, where they share a namespace too; and others.
+  EXPECT_THAT(CheckTogether({{"view/a.cc", a + end}, {"view/plot/b.cc", a + end}}),
+              testing::HasSubstr("Size is in the unnamed namespace of view/a.cc, too"));
+  EXPECT_EQ(CheckTogether({{"net/a.cc", a + end}, {"kube/b.cc", a + end}}), "");
+  EXPECT_EQ(CheckTogether({{"db/sqlite/a.cc", a + end}, {"db/postgres/b.cc", a + end}}), "");
+  for (const std::string one : {"struct Size {\n};\n", "enum class Size { kSmall };\n",
+                                "constexpr int kSize = 3;\n", "const char kSize[] = \"a\";\n"}) {
+    const std::string text = "namespace x {\nnamespace {\n" + one + end;
+    EXPECT_THAT(CheckTogether({{"db/a.cc", text}, {"db/b.cc", text}}),
+                testing::HasSubstr("Size is in the unnamed namespace of db/a.cc, too"))
+        << one;
+  }
+  // Each of the two may say that there is such a type elsewhere.
+  const std::string c = "namespace x {\nnamespace {\nclass Size;\n" + end;
+  EXPECT_EQ(CheckTogether({{"db/a.cc", c}, {"db/b.cc", c}}), "");
   // Outside of it, and in a class.
   const std::string b =
       "namespace x {\nnamespace {\nclass B {\n  int Size(int of) { return 1; }\n};\n";

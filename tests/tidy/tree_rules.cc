@@ -6,11 +6,15 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <tuple>
+#include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "tests/tidy/rules.h"
 
 namespace shirabe::tidy {
@@ -24,6 +28,20 @@ using Graph = std::map<std::string, std::set<std::string>>;
 std::string Stem(const std::string& path) { return path.substr(0, path.rfind('.')); }
 
 std::string FolderOf(const std::string& path) { return path.substr(0, path.rfind('/')); }
+
+// The first folder of those that are compiled with it.
+std::string BatchOf(const std::string& folder) {
+  for (const std::string& batch : SharedBatches()) {
+    const std::vector<std::string> folders = absl::StrSplit(batch, ' ');
+    if (absl::c_linear_search(folders, folder)) return folders[0];
+  }
+  return folder;
+}
+
+// Top folders have namespaces of their own, in which the unnamed ones are different.
+std::string NamespaceOf(const std::string& folder) {
+  return absl::StartsWith(folder, "tests/") ? folder : folder.substr(0, folder.find('/'));
+}
 
 // A depth-first walk that remembers the way it came.
 class Walk {
@@ -56,38 +74,48 @@ class Walk {
   std::vector<std::string> cycles_;
 };
 
-// Functions of an unnamed namespace, by name. They begin at the left edge; members of classes do
-// not.
-std::set<std::string> UnnamedFunctions(const Source& source) {
-  static const RE2 pattern(
+enum class Named { kFunction, kType, kConstant };
+
+// Functions, types and constants of an unnamed namespace, by name. They begin at the left edge;
+// members of classes do not.
+std::set<std::pair<Named, std::string>> UnnamedNames(const Source& source) {
+  static const RE2 function(
       R"(^(?:template <[^>]*> )?[A-Za-z_][\w:<>,*& ]*[ *&>](\w+)\((?:[^;]*$|.*\{))");
-  std::set<std::string> names;
+  static const RE2 type(R"(^(?:struct|class|enum class|enum) (\w+)(?:[^;]*$|.*\{))");
+  static const RE2 constant(R"(^(?:constexpr|const) [^=({]*\b(k[A-Z]\w*)(?:\[\w*\])? ?[={])");
+  std::set<std::pair<Named, std::string>> names;
   bool unnamed = false;
   for (int n = 1; n <= source.lines(); ++n) {
     const std::string line(source.Line(source.code, n));
     if (absl::StartsWith(line, "namespace {")) unnamed = true;
     if (source.Line(source.text, n).find("}  // namespace") == 0) unnamed = false;
     std::string name;
-    if (unnamed && !absl::StartsWith(line, "TEST") && RE2::PartialMatch(line, pattern, &name)) {
-      names.insert(name);
+    if (!unnamed || absl::StartsWith(line, "TEST")) continue;
+    if (RE2::PartialMatch(line, type, &name)) {
+      names.emplace(Named::kType, name);
+    } else if (RE2::PartialMatch(line, constant, &name)) {
+      names.emplace(Named::kConstant, name);
+    } else if (RE2::PartialMatch(line, function, &name)) {
+      names.emplace(Named::kFunction, name);
     }
   }
   return names;
 }
 
-// Sources are compiled in batches of a folder, so that a function of one could be called by another
-// with arguments that fit it a little better: names in unnamed namespaces of one folder must
-// differ.
+// Sources are compiled in batches, so that a function of one could be called by another with
+// arguments that fit it a little better: names in unnamed namespaces of one batch must differ.
 void CheckUnnamed(const std::vector<const Source*>& sources, Violations& out) {
-  std::map<std::pair<std::string, std::string>, std::string> first;  // by folder and name
+  std::map<std::tuple<std::string, Named, std::string>, std::string>
+      first;  // by batch and namespace, kind, name
   for (const Source* source : sources) {
     const std::string folder = FolderOf(source->path);
     if (!absl::EndsWith(source->path, ".cc") || absl::StartsWith(folder, "bench") ||
         folder == "tests/fuzz" || folder == "metrics/collectors" || folder == "trial/executors") {
       continue;  // compiled one by one
     }
-    for (const std::string& name : UnnamedFunctions(*source)) {
-      const auto [at, is_new] = first.emplace(std::pair{folder, name}, source->path);
+    for (const auto& [kind, name] : UnnamedNames(*source)) {
+      const std::string scope = absl::StrCat(BatchOf(folder), " ", NamespaceOf(folder));
+      const auto [at, is_new] = first.emplace(std::tuple{scope, kind, name}, source->path);
       if (is_new) continue;
       out.push_back({source->path, 1,
                      absl::StrCat(name, " is in the unnamed namespace of ", at->second,
@@ -101,6 +129,26 @@ void AddEdge(Graph& graph, const std::string& from, const std::string& to) {
 }
 
 }  // namespace
+
+const std::vector<std::string>& SharedBatches() {
+  static const std::vector<std::string> batches = {
+      "base base/text",
+      "net kube metrics",
+      "suggestion suggestion/evolution suggestion/multifidelity suggestion/pareto "
+      "suggestion/remote "
+      "suggestion/space suggestion/stoppers",
+      "suggestion/algorithms suggestion/cmaes suggestion/gp suggestion/tpe",
+      "trial trial/checkpoint trial/gjson trial/local",
+      "trial/kubernetes trial/pod",
+      "experiment experiment/state",
+      "client client/charts client/records",
+      "view view/plot",
+      "import rehearsal sidecar crd",
+      "service service/common service/grpc service/katib",
+      "cmd/verbs cmd/verbs/page",
+  };
+  return batches;
+}
 
 void CheckTree(const std::vector<const Source*>& sources, Violations& out) {
   std::set<std::string> paths;

@@ -7,6 +7,9 @@
 #include <map>
 #include <set>
 
+#include "absl/strings/match.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
 #include "base/file_io.h"
 #include "db/store.h"
 #include "metrics/collector.h"
@@ -75,6 +78,21 @@ TEST(Tree, KeepsTheRules) {
   }
   CheckTree(sources, all);
   EXPECT_TRUE(all.empty()) << all.size() << " violations\n" << Format(all);
+}
+
+// What the rule for names knows of batches is what CMakeLists.txt says.
+TEST(Tree, KnowsTheBatches) {
+  const auto text = ReadFile(SourceDir() + "/CMakeLists.txt");
+  ASSERT_TRUE(text.ok()) << text.status();
+  const std::string all = absl::StrReplaceAll(*text, {{"\\\n", ""}});
+  const size_t begin = all.find("set(BATCHES\n");
+  ASSERT_NE(begin, std::string::npos);
+  std::set<std::string> built = {"cmd/verbs cmd/verbs/page"};
+  for (const auto line : absl::StrSplit(all.substr(begin, all.find(')', begin) - begin), '\n')) {
+    const std::vector<std::string> parts = absl::StrSplit(line, '"');
+    if (parts.size() == 3 && absl::StrContains(parts[1], ' ')) built.insert(parts[1]);
+  }
+  EXPECT_EQ(built, std::set<std::string>(SharedBatches().begin(), SharedBatches().end()));
 }
 
 // A file in a folder of variants either registers one or has a header: then it helps others.

@@ -9,7 +9,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr absl::Duration kNow = absl::Seconds(1000);
+constexpr absl::Duration kSlotTime = absl::Seconds(1000);
 
 // Dear and cheap ones of either kind.
 v1::NodePools FourPools() {
@@ -35,7 +35,7 @@ std::string TakenInOrder(const v1::NodePools& pools, const PlacementRequest& pla
   NodeSlots nodes(pools);
   std::string order;
   for (;;) {
-    const auto placement = nodes.Allocate(placement_request, kNow);
+    const auto placement = nodes.Allocate(placement_request, kSlotTime);
     if (!placement.ok()) return order;
     order += (order.empty() ? "" : " ") + placement->pool();
   }
@@ -61,7 +61,7 @@ TEST(NodeSlots, AfterTooManyPreemptionsOnDemandWhereThereIsSome) {
 
 TEST(NodeSlots, APlaceHasItsPrices) {
   NodeSlots nodes(FourPools());
-  const auto placement = nodes.Allocate({}, kNow);
+  const auto placement = nodes.Allocate({}, kSlotTime);
   ASSERT_TRUE(placement.ok());
   EXPECT_EQ(placement->node(), "spot-cheap-0");
   EXPECT_EQ(placement->capacity(), "spot");
@@ -70,7 +70,7 @@ TEST(NodeSlots, APlaceHasItsPrices) {
   EXPECT_EQ(ReclaimCause(*placement), v1::PREEMPTED_SPOT);
   // Without an on-demand pool nothing was saved.
   NodeSlots spot_only(SpotPool(1));
-  EXPECT_EQ(spot_only.Allocate({}, kNow)->on_demand_price_per_hour(), 0.9);
+  EXPECT_EQ(spot_only.Allocate({}, kSlotTime)->on_demand_price_per_hour(), 0.9);
 }
 
 TEST(NodeSlots, NoPoolAtAllIsAnErrorThatNamesTheFix) {
@@ -95,11 +95,11 @@ TEST(NodeSlots, WhatIsMarkedIsNotGivenOut) {
   nodes.Mark("spot-9");
   nodes.Mark("elsewhere-0");
   nodes.Mark("");
-  EXPECT_EQ(nodes.Allocate({}, kNow)->node(), "spot-0");
-  EXPECT_EQ(nodes.Allocate({}, kNow)->node(), "spot-2");
-  EXPECT_TRUE(absl::IsResourceExhausted(nodes.Allocate({}, kNow).status()));
+  EXPECT_EQ(nodes.Allocate({}, kSlotTime)->node(), "spot-0");
+  EXPECT_EQ(nodes.Allocate({}, kSlotTime)->node(), "spot-2");
+  EXPECT_TRUE(absl::IsResourceExhausted(nodes.Allocate({}, kSlotTime).status()));
   nodes.Release("spot-1");
-  EXPECT_EQ(nodes.Allocate({}, kNow)->node(), "spot-1");
+  EXPECT_EQ(nodes.Allocate({}, kSlotTime)->node(), "spot-1");
 }
 
 // "a-1" is a slot of "a", and "a-1-0" one of the pool "a-1".
@@ -110,43 +110,43 @@ TEST(NodeSlots, PoolsWithLikeNamesAreKeptApart) {
   NodeSlots nodes(pools);
   nodes.Mark("a-1");
   nodes.Mark("a-1-0");
-  EXPECT_EQ(nodes.Allocate(WithNodes(v1::PREFERRED, {"a"}), kNow)->node(), "a-0");
-  EXPECT_EQ(nodes.Allocate(WithNodes(v1::PREFERRED, {"a-1"}), kNow)->node(), "a-1-1");
+  EXPECT_EQ(nodes.Allocate(WithNodes(v1::PREFERRED, {"a"}), kSlotTime)->node(), "a-0");
+  EXPECT_EQ(nodes.Allocate(WithNodes(v1::PREFERRED, {"a-1"}), kSlotTime)->node(), "a-1-1");
 }
 
 TEST(NodeSlots, ASlotThatIsAwayComesBack) {
   NodeSlots nodes(SpotPool(2));
-  ASSERT_TRUE(nodes.Allocate({}, kNow).ok());
-  nodes.SetAway("spot-1", kNow + absl::Seconds(11.5));
-  EXPECT_EQ(Message(nodes.Allocate({}, kNow).status()),
+  ASSERT_TRUE(nodes.Allocate({}, kSlotTime).ok());
+  nodes.SetAway("spot-1", kSlotTime + absl::Seconds(11.5));
+  EXPECT_EQ(Message(nodes.Allocate({}, kSlotTime).status()),
             "no free slot in pool spot (1 of 2 busy, 1 returns in 12 s)");
-  EXPECT_EQ(nodes.NextReturn(kNow), kNow + absl::Seconds(11.5));
-  const absl::Duration later = kNow + absl::Seconds(12);
+  EXPECT_EQ(nodes.NextReturn(kSlotTime), kSlotTime + absl::Seconds(11.5));
+  const absl::Duration later = kSlotTime + absl::Seconds(12);
   EXPECT_EQ(nodes.NextReturn(later), std::nullopt);
   EXPECT_EQ(nodes.Allocate({}, later)->node(), "spot-1");
 }
 
 TEST(NodeSlots, ReleasingASlotThatIsAwayDoesNotBringItBack) {
   NodeSlots nodes(SpotPool(1));
-  ASSERT_TRUE(nodes.Allocate({}, kNow).ok());
-  nodes.SetAway("spot-0", kNow + absl::Seconds(5));
-  nodes.SetAway("spot-0", kNow + absl::Seconds(1));  // a later word may only be longer
+  ASSERT_TRUE(nodes.Allocate({}, kSlotTime).ok());
+  nodes.SetAway("spot-0", kSlotTime + absl::Seconds(5));
+  nodes.SetAway("spot-0", kSlotTime + absl::Seconds(1));  // a later word may only be longer
   nodes.Release("spot-0");
-  EXPECT_FALSE(nodes.Allocate({}, kNow + absl::Seconds(4)).ok());
-  EXPECT_TRUE(nodes.Allocate({}, kNow + absl::Seconds(5)).ok());
+  EXPECT_FALSE(nodes.Allocate({}, kSlotTime + absl::Seconds(4)).ok());
+  EXPECT_TRUE(nodes.Allocate({}, kSlotTime + absl::Seconds(5)).ok());
 }
 
 TEST(NodeSlots, AQuoteNamesTheHighestPriceAndWhatIsWaitedFor) {
   NodeSlots nodes(FourPools());
-  EXPECT_EQ(nodes.QuotePlacement({}, kNow).waiting, "");
-  EXPECT_EQ(nodes.QuotePlacement({}, kNow).price_per_hour, 4);
-  EXPECT_EQ(nodes.QuotePlacement(WithNodes(v1::REQUIRED), kNow).price_per_hour, 2);
+  EXPECT_EQ(nodes.QuotePlacement({}, kSlotTime).waiting, "");
+  EXPECT_EQ(nodes.QuotePlacement({}, kSlotTime).price_per_hour, 4);
+  EXPECT_EQ(nodes.QuotePlacement(WithNodes(v1::REQUIRED), kSlotTime).price_per_hour, 2);
   const PlacementRequest two = WithNodes(v1::PREFERRED, {"small", "spot-cheap"});
   nodes.Mark("small-0");
   nodes.Mark("spot-cheap-0");
-  EXPECT_EQ(nodes.QuotePlacement(two, kNow).waiting,
+  EXPECT_EQ(nodes.QuotePlacement(two, kSlotTime).waiting,
             "no free slot in pool small (1 of 1 busy) or spot-cheap (1 of 1 busy)");
-  EXPECT_EQ(nodes.QuotePlacement(two, kNow).price_per_hour, 3);
+  EXPECT_EQ(nodes.QuotePlacement(two, kSlotTime).price_per_hour, 3);
 }
 
 }  // namespace

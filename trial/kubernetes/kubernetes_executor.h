@@ -27,7 +27,6 @@
 #include "trial/kubernetes/cluster_context.h"
 #include "trial/kubernetes/cluster_view.h"
 #include "trial/kubernetes/experiment_removals.h"
-#include "trial/kubernetes/orphan_finder.h"
 #include "trial/kubernetes/price_quote.h"
 #include "trial/kubernetes/sidecar_sync.h"
 #include "trial/kubernetes/teardowns.h"

@@ -1,15 +1,18 @@
 // What attempts that are not watched any more have left in the cluster: their pods, which wait for
-// us to let go of them, and then their object. Looked at again with each change of a pod. Part of
+// us to let go of them, and then their object (Teardowns); and pods whose attempt no one knows
+// (OrphanFinder). Looked at again with each change of a pod. Part of
 // the executor `kubernetes`; thread-safe.
 #pragma once
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "absl/time/time.h"
 #include "base/mutex.h"
+#include "trial/kubernetes/attempt_table.h"
 #include "trial/kubernetes/cluster_context.h"
 
 namespace shirabe::trial {
@@ -54,6 +57,32 @@ class Teardowns {
   const ClusterContext& context_;
   mutable Mutex mutex_;
   std::map<AttemptKey, Teardown> teardowns_ ABSL_GUARDED_BY(mutex_);
+};
+
+// Finds pods of attempts that are not known. A process that dies between closing an attempt in the
+// store and letting go of its pods leaves them without an owner. Whatever of an experiment of ours
+// is unknown for long enough was closed: what is open is adopted before the first pass over the
+// experiment. One without a pass has ended, or been deleted, if it is ours at all, which its folder
+// says: the controller is told. Part of the executor `kubernetes`; called by one thread.
+class OrphanFinder {
+ public:
+  // All of them outlive it.
+  OrphanFinder(const ClusterContext* context, const AttemptTable* attempts, Teardowns* teardowns)
+      : context_(*context), attempts_(*attempts), teardowns_(*teardowns) {}
+
+  // Looks around if it is time to: true then.
+  bool OnTimer(absl::Duration now);
+  absl::Duration NextDue() const { return next_; }
+
+ private:
+  void Release(const AttemptKey& key, const Teardowns::Object& object);
+
+  const ClusterContext& context_;
+  const AttemptTable& attempts_;
+  Teardowns& teardowns_;
+  absl::Duration next_;
+  std::map<AttemptKey, absl::Duration> orphans_;  // and since when
+  std::set<ExperimentKey> asked_;                 // experiments of orphans that were told once
 };
 
 }  // namespace shirabe::trial

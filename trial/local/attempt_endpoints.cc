@@ -7,7 +7,7 @@
 #include "base/log.h"
 #include "base/open_beneath.h"
 #include "base/rng.h"
-#include "trial/local/input_file.h"
+#include "trial/local/trial_environment.h"
 
 namespace shirabe::trial {
 namespace {

@@ -9,9 +9,9 @@
 #include "absl/strings/str_join.h"
 #include "base/file_io.h"
 #include "base/open_beneath.h"
-#include "trial/local/input_file.h"
 #include "trial/local/pidfd.h"
 #include "trial/local/spawn_supervisor.h"
+#include "trial/local/trial_environment.h"
 
 namespace shirabe::trial {
 namespace {

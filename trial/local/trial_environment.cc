@@ -1,9 +1,14 @@
 #include "trial/local/trial_environment.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
 #include <string_view>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/open_beneath.h"
 #include "base/text/number.h"
 #include "trial/local/pidfd.h"
 
@@ -43,6 +48,19 @@ Environment MergeEnvironment(const EnvironmentLayers& layers) {
   for (const auto& [name, value] : layers.container) merged[name] = value;
   merged[kAttemptIdVariable] = layers.attempt_id;
   return merged;
+}
+
+Status WriteInput(const std::string& path, const std::string& text) {
+  const auto fd = OpenBeneath("", path, O_WRONLY | O_CREAT | O_TRUNC);
+  RETURN_IF_ERROR(InItsWay(fd.status()));
+  const ssize_t written = write(fd->get(), text.data(), text.size());
+  if (written == static_cast<ssize_t>(text.size())) return absl::OkStatus();
+  return InItsWay(ErrnoStatus("cannot write " + path, written < 0 ? errno : ENOSPC));
+}
+
+Status InItsWay(const Status& status) {
+  if (status.ok() || absl::IsResourceExhausted(status)) return status;
+  return absl::DataLossError(Message(status));
 }
 
 }  // namespace shirabe::trial

@@ -1,9 +1,11 @@
-// The environment of a trial on this machine, layer by layer; a later one wins:
+// What a trial on this machine finds when it starts: its environment, and small files of inputs.
+//
+// The environment is made layer by layer; a later one wins:
 //   1. the environment of shirabe itself        2. the request's part of the contract
 //   3. the paths of the contract                4. the devices    5. the container's env
 //   6. SHIRABE_ATTEMPT_ID, by which a lost attempt's processes are found
 // A trial that asks for no GPU gets no CUDA_VISIBLE_DEVICES from us: it sees what the same command
-// would see by hand. Pure functions.
+// would see by hand. Pure but for the file system; any thread.
 #pragma once
 
 #include <map>
@@ -11,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/status.h"
 #include "trial/executor.h"
 
 namespace shirabe::trial {
@@ -32,5 +35,15 @@ struct EnvironmentLayers {
   const std::string& attempt_id;
 };
 Environment MergeEnvironment(const EnvironmentLayers& layers);
+
+// The small files: parameters, and where it may report.
+
+// Written in place: it is not read before the program runs, and a start that is cut short writes it
+// again. Errors as by InItsWay.
+Status WriteInput(const std::string& path, const std::string& text);
+
+// What another attempt has put where this one's files are to be ends this one, and nothing else:
+// kDataLoss for every error but kResourceExhausted.
+Status InItsWay(const Status& status);
 
 }  // namespace shirabe::trial

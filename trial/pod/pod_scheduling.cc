@@ -54,7 +54,7 @@ bool HasLabels(const Json& node, const google::protobuf::Struct& selector) {
   return true;
 }
 
-bool IsOf(const Json& node, const v1::NodePool& pool) {
+bool IsOfPool(const Json& node, const v1::NodePool& pool) {
   if (pool.node_selector().fields_size() > 0) return HasLabels(node, pool.node_selector());
   return CapacityByLabels(node) == pool.capacity();
 }
@@ -62,7 +62,7 @@ bool IsOf(const Json& node, const v1::NodePool& pool) {
 const v1::NodePool* PoolOf(const Json& node, const v1::NodePools& pools) {
   const v1::NodePool* best = nullptr;
   for (const v1::NodePool& pool : pools.pools()) {
-    if (!IsOf(node, pool)) continue;
+    if (!IsOfPool(node, pool)) continue;
     const bool closer =
         best == nullptr || pool.node_selector().fields_size() > best->node_selector().fields_size();
     if (closer) best = &pool;

@@ -18,9 +18,9 @@ constexpr double kNameRoom = 170;     // for their names
 constexpr double kVerdictRoom = 170;  // and for what is said of them
 constexpr size_t kMaxCircles = 2000;  // trials, the best ones
 constexpr double kHatch = 8;          // pixels between its lines
-constexpr double kWide = 0.5;         // a band that is hatched, as a share of all that is drawn
+constexpr double kWideBand = 0.5;     // a band that is hatched, as a share of all that is drawn
 
-const std::string& ObjectiveOf(const v1::Experiment& experiment) {
+const std::string& ObjectiveName(const v1::Experiment& experiment) {
   return experiment.spec().objective().objective_metric_name();
 }
 
@@ -201,7 +201,7 @@ std::string ImportancePlot(const v1::Experiment& experiment, const v1::Importanc
     note = absl::StrCat(bars, " of ", importance.parameters_size(), " parameters shown; ", note);
   }
   PlotFrame frame({.title = ped ? "What separates the best tenth (PED-ANOVA)"
-                                : "Importance for " + ObjectiveOf(experiment),
+                                : "Importance for " + ObjectiveName(experiment),
                    .note = note,
                    .height = std::max(120.0, 80 + bars * kBar),
                    .left = kNameRoom,
@@ -254,13 +254,13 @@ std::string AblationPlot(const v1::Experiment& experiment, const v1::Ablation& a
                       {.text = FitText(change, kVerdictRoom - 20, 11), .size = 11});
     before = now.value();
   }
-  panel.DrawAxisBelow(frame.svg(), ObjectiveOf(experiment) + ", as predicted");
+  panel.DrawAxisBelow(frame.svg(), ObjectiveName(experiment) + ", as predicted");
   return frame.Finish();
 }
 
 std::string DependencePlot(const v1::Experiment& experiment,
                            const std::vector<v1::PartialDependence>& dependences) {
-  PlotFrame frame({.title = "Partial dependence of " + ObjectiveOf(experiment),
+  PlotFrame frame({.title = "Partial dependence of " + ObjectiveName(experiment),
                    .note = dependences.empty() ? "" : BasisLine(dependences[0].basis()),
                    .panels = static_cast<int>(dependences.size())},
                   experiment);
@@ -275,7 +275,7 @@ std::string DependencePlot(const v1::Experiment& experiment,
   for (const v1::PartialDependence& one : dependences) {
     const PlottedGrid grid(one.axes(0), experiment);
     const PlotPanel panel = frame.Panel(grid.scale(), PlotScale::Linear(span.low, span.high));
-    panel.Draw(frame.svg(), one.axes(0).parameter(), ObjectiveOf(experiment));
+    panel.Draw(frame.svg(), one.axes(0).parameter(), ObjectiveName(experiment));
     DrawDependence(frame.svg(), panel, grid, one);
   }
   return frame.Finish();
@@ -284,7 +284,7 @@ std::string DependencePlot(const v1::Experiment& experiment,
 std::string ContourPlot(const PlottedTrials& trials, const v1::PartialDependence& dependence) {
   const v1::Experiment& experiment = trials.experiment();
   PlotFrame frame(
-      {.title = "Partial dependence of " + ObjectiveOf(experiment),
+      {.title = "Partial dependence of " + ObjectiveName(experiment),
        .note = "hatched: the band is wide; circles: trials; " + BasisLine(dependence.basis()),
        .height = 480,
        .right = kVerdictRoom},
@@ -301,13 +301,13 @@ std::string ContourPlot(const PlottedTrials& trials, const v1::PartialDependence
       const PlotPoint from = panel.Place(x.Edge(i, -1), y.Edge(j, -1)),
                       to = panel.Place(x.Edge(i, 1), y.Edge(j, 1));
       frame.svg().Rectangle(from, to, {.fill = ColourAt(share)});
-      if (dependence.high(cell) - dependence.low(cell) > kWide * range) {
+      if (dependence.high(cell) - dependence.low(cell) > kWideBand * range) {
         Hatch(frame.svg(), from, to);
       }
     }
   }
   DrawTrials(frame.svg(), panel, trials, dependence);
-  DrawKey(frame.svg(), panel, span, ObjectiveOf(experiment));
+  DrawKey(frame.svg(), panel, span, ObjectiveName(experiment));
   panel.DrawAxes(frame.svg(), dependence.axes(0).parameter(), dependence.axes(1).parameter());
   return frame.Finish();
 }

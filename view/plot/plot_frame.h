@@ -1,14 +1,82 @@
 // What all pictures have around what they show: a title, a line that says what is shown, room for
-// one panel or several. Not thread-safe.
+// one panel or several, each with its axes (PlotScale). Not thread-safe.
 #pragma once
 
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "proto/shirabe/v1/experiment.pb.h"
-#include "view/plot/plot_scale.h"
 #include "view/plot/svg.h"
 
 namespace shirabe::view {
+
+// An axis of a picture: where a value lies, from 0 to 1, and which values are marked. A plain
+// value.
+class PlotScale {
+ public:
+  struct Tick {
+    double at;
+    std::string label;
+  };
+
+  // From `low` to `high`, which may be the same, or not finite: then there is room around it.
+  static PlotScale Linear(double low, double high);
+  // The same on a logarithmic axis; Linear where low ≤ 0.
+  static PlotScale Logarithmic(double low, double high);
+  static PlotScale Categories(std::vector<std::string> names);
+  // A parameter as it is searched.
+  static PlotScale Of(const v1::ParameterSpec& parameter);
+
+  double At(double value) const;
+  // Of a parameter's value, as text or as a number.
+  double At(const v1::Assignment& value) const;
+  std::vector<Tick> Ticks() const;
+
+ private:
+  double low_ = 0, high_ = 1;
+  bool logarithmic_ = false;
+  std::vector<std::string> names_;  // of categories; empty = numbers
+};
+
+// Where an axis upwards stands, and where its values begin, as shares of the panel: what has no
+// value lies below, if there is room.
+struct UprightAxis {
+  double x = 0;
+  double foot = 0;
+};
+
+// A rectangle of a picture with an axis at the bottom and one at the left.
+class PlotPanel {
+ public:
+  PlotPanel(const PlotPoint& top_left, const PlotPoint& bottom_right, PlotScale x, PlotScale y)
+      : from_(top_left), to_(bottom_right), x_(std::move(x)), y_(std::move(y)) {}
+
+  const PlotScale& x() const { return x_; }
+  const PlotScale& y() const { return y_; }
+  // Of shares of the two axes, from 0 to 1.
+  PlotPoint Place(double x, double y) const {
+    return {from_.x + x * (to_.x - from_.x), to_.y - y * (to_.y - from_.y)};
+  }
+  PlotPoint At(double x, double y) const { return Place(x_.At(x), y_.At(y)); }
+
+  // Lines across it, then the axes.
+  void Draw(Svg& svg, const std::string& x_name, const std::string& y_name) const;
+  // Marks and names of the axes.
+  void DrawAxes(Svg& svg, const std::string& x_name, const std::string& y_name) const;
+  // The axis at the bottom alone.
+  void DrawAxisBelow(Svg& svg, const std::string& name) const;
+  // An axis upwards, at a share of the width.
+  void DrawUpright(Svg& svg, const UprightAxis& axis, const PlotScale& scale,
+                   const std::string& name) const;
+
+ private:
+  PlotPoint from_, to_;
+  PlotScale x_, y_;
+};
+
+// As much of a text as `width` pixels have room for, at this size.
+std::string FitText(const std::string& text, double width, double size = 12);
 
 struct PlotLayout {
   std::string title;

@@ -9,7 +9,7 @@
 
 #include "proto/shirabe/v1/experiment.pb.h"
 #include "proto/shirabe/v1/records.pb.h"
-#include "view/plot/plot_scale.h"
+#include "view/plot/plot_frame.h"
 
 namespace shirabe::view {
 
