@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # cluster: --real 0
 # Whose name an Experiment may carry: the policy of deploy/kubernetes/base/actors.yaml, asked of a
-# real API server; what components/actors writes there, and where a controller shows it. And who may
-# read the metrics by the cluster's rules.
+# real API server; what components/actors-v1 writes there, and where a controller shows it. And who
+# may read the metrics by the cluster's rules.
 set -euo pipefail
 # shellcheck source=tests/cluster/testing.sh
 source "$(dirname "$0")/testing.sh"
@@ -90,7 +90,7 @@ make_account_config() {
 step "stamping"
 make_account_config
 mkdir "$CLUSTER/actors"
-COMPONENT=$SOURCE/deploy/kubernetes/components/actors
+COMPONENT=$SOURCE/deploy/kubernetes/components/actors-v1
 echo "components: [$(realpath --relative-to="$CLUSTER/actors" "$COMPONENT")]" \
   >"$CLUSTER/actors/kustomization.yaml"
 kubectl apply --server-side -k "$CLUSTER/actors" >/dev/null

@@ -135,14 +135,11 @@ start_etcd() {
     --listen-peer-urls http://127.0.0.1:2380 --quota-backend-bytes=$((8 << 30))
 }
 
-# MutatingAdmissionPolicy, which 1.34 has switched off, is for deploy/kubernetes/components/actors.
 start_apiserver() {
   daemon apiserver control-plane "$KUBERNETES_BIN/kube-apiserver" \
     --etcd-servers=http://127.0.0.1:2379 --secure-port=6443 --advertise-address="$HOST" \
     --tls-cert-file="$DIR/pki/api.crt" --tls-private-key-file="$DIR/pki/api.key" \
     --client-ca-file="$DIR/pki/ca.crt" --authorization-mode=Node,RBAC \
-    --feature-gates=MutatingAdmissionPolicy=true \
-    --runtime-config=admissionregistration.k8s.io/v1beta1=true \
     --service-cluster-ip-range=10.0.0.0/24 \
     --service-account-issuer=https://kubernetes.default.svc \
     --service-account-key-file="$DIR/pki/accounts.pub" \

@@ -2,7 +2,7 @@
 # Where the cluster tier keeps what takes long to make; sourced by the scripts beside it.
 
 export CLUSTER_CACHE=${XDG_CACHE_HOME:-$HOME/.cache}/shirabe
-export KUBERNETES_VERSION=${KUBERNETES_VERSION:-v1.34.4}
+export KUBERNETES_VERSION=${KUBERNETES_VERSION:-v1.36.3}
 export KUBERNETES_BIN=${KUBERNETES_BIN:-$CLUSTER_CACHE/kubernetes-$KUBERNETES_VERSION}
 export KUBERNETES_PARTS="etcd kube-apiserver kube-controller-manager kube-scheduler kubelet
   kube-proxy kubectl coredns kwok training-operator.v1"
