@@ -20,7 +20,7 @@ BUILD_PACKAGES=(
   libgtest-dev libgmock-dev libbenchmark-dev
 )
 TEST_PACKAGES=(clang-14 clang-tidy-14 clang-format-14 libclang-rt-14-dev shellcheck git
-               postgresql-15 groff-base gdb procps)
+               postgresql-15 redis-server groff-base gdb procps)
 # Containers, their network and their images. No Go: Debian's is too old (tests/cluster/build.sh).
 CLUSTER_PACKAGES=(containerd runc buildah containernetworking-plugins nftables conntrack iproute2
                   openssl debootstrap procps)
@@ -117,17 +117,18 @@ install_python() {
     { say "no scikit-learn from PyPI (see above); only the digits examples need it" && return 1; }
 }
 
-# What other people's programs report with: the tests of the collectors run the real ones.
+# What other people's programs report with, and a client of Redis: the tests run the real ones.
 install_reporters() {
   local python
   python=$(command -v python3 || true)
-  if has "$python" tensorboardX hypertune prometheus_client; then return 0; fi
+  if has "$python" tensorboardX hypertune prometheus_client redis; then return 0; fi
   [ -x "$PYTHON_DIR/bin/python3" ] || "$python" -m venv --system-site-packages "$PYTHON_DIR"
-  if has "$PYTHON_DIR/bin/python3" tensorboardX hypertune prometheus_client; then return 0; fi
-  say "installing tensorboardX, cloudml-hypertune and prometheus_client into $PYTHON_DIR"
+  if has "$PYTHON_DIR/bin/python3" tensorboardX hypertune prometheus_client redis; then return 0; fi
+  say "installing tensorboardX, cloudml-hypertune, prometheus_client and redis into $PYTHON_DIR"
   "$PYTHON_DIR/bin/python3" -m pip install -q --disable-pip-version-check \
-    "tensorboardX>=2.6" cloudml-hypertune prometheus_client ||
-    { say "none of them from PyPI (see above); only tests of collectors need them" && return 1; }
+    "tensorboardX>=2.6" cloudml-hypertune prometheus_client redis ||
+    { say "none of them from PyPI (see above); only tests of collectors and queues need them" &&
+      return 1; }
 }
 
 # The example notebook is run by a real Jupyter kernel.
