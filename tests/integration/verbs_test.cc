@@ -191,6 +191,10 @@ TEST_F(VerbsTest, ApplyDiffAndScaleSayWhatChanges) {
   One({"apply", "-f", other_}, 4);
   One({"apply", "-f", wrong_}, 5);
   Both({{{"scale", "asked", "--max-trials", "9"}}, {{"scale", "asked"}, 2}});
+  Both({{{"scale", "asked", "--param", "x=..0.5"}},
+        {{"scale", "asked", "--param", "y=..0.5"}, 5},
+        {{"scale", "asked", "--param", "x"}, 5},
+        {{"scale", "asked", "--param", "x=a,b"}, 5}});
   One({"scale", "nobody", "--parallel", "2"}, 3);
 }
 
