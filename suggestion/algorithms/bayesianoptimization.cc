@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/cancellation.h"
 #include "suggestion/algorithm.h"
