@@ -252,6 +252,7 @@ void ChangeRanges(const v1::ExperimentSpec& before, Delta& delta) {
   v1::ShirabeStatus& status = delta.mutable_shirabe();
   status.set_space_changes(status.space_changes() + 1);
   status.clear_memo();
+  status.clear_regret_bound();
   status.set_exhausted(false);
   delta.AddEvent(false, "RangesChanged", DescribeChanges(before, delta.experiment().spec()));
 }

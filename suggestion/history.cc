@@ -218,7 +218,6 @@ std::vector<int64_t> TrialOrder::Sort(std::vector<int64_t> indices) const {
         individuals_.begin(), individuals_.end(), index,
         [](const Individual& individual, int64_t trial) { return individual.trial < trial; }));
   }
-  ReplaceByRanks(chosen);
   const size_t all = chosen.size();
   std::vector<int64_t> sorted;
   for (const Individual& individual : Survivors(std::move(chosen), all)) {

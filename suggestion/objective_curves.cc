@@ -1,6 +1,7 @@
 #include "suggestion/objective_curves.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -56,7 +57,12 @@ std::optional<CurveStanding> StandingAt(const CurveQuestion& question,
     if (!points.empty()) all.push_back(IndividualOf(points, question.means));
   }
   standing.peers = static_cast<int64_t>(all.size()) - 1;
-  ReplaceByRanks(all);
+  // A curve that has diverged has no distance to others.
+  const bool finite = std::all_of(all.begin(), all.end(), [](const Individual& one) {
+    return std::all_of(one.losses.begin(), one.losses.end(),
+                       [](double loss) { return std::isfinite(loss); });
+  });
+  if (!finite) ReplaceByRanks(all);
   standing.place = PlaceOf(0, all);
   return standing;
 }

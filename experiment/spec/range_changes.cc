@@ -1,5 +1,6 @@
 #include "experiment/spec/range_changes.h"
 
+#include <algorithm>
 #include <cmath>
 #include <set>
 #include <vector>

@@ -147,12 +147,14 @@ Status ExperimentState::ReloadHistory(db::Store& store) {
   calls_.Drop();
   const SharedHistory before = *std::move(data_.history);
   RETURN_IF_ERROR(LoadSearch(data_));
-  RETURN_IF_ERROR(ReadTrials(store, data_.key, [this](const db::Versioned<v1::Trial>& versioned) {
-    data_.history->Add(versioned.record);
+  RETURN_IF_ERROR(ReadTrials(store, data_.key, [this](const db::Versioned<v1::Trial>& stored) {
+    const auto active = data_.active.find(stored.record.number());  // newer than what is stored
+    data_.history->Add(active == data_.active.end() ? stored.record : active->second.trial.record);
   }));
   data_.history->AdoptCurves(before);
   RETURN_IF_ERROR(LoadPrior(store, data_));
   data_.memory.ranges_changed = data_.memory.wait_for_change = false;
+  data_.memory.regret_unknown.reset();
   data_.memory.algorithm = {};
   return absl::OkStatus();
 }

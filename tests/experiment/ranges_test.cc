@@ -67,10 +67,9 @@ TEST(RangeChanges, WhatCannotChangeIsRefusedByName) {
                      "resource_name, value: units}]}\n",
                      {"units=..128"}),
               HasSubstr("is the resource_name of hyperband"));
-  EXPECT_THAT(WhyNot("  shirabe: {space: {conditions: [{parameter: lr, when: {optimizer: "
-                     "[sgd]}}]}}\n",
+  EXPECT_THAT(WhyNot("  shirabe: {space: {forbidden: [{optimizer: [sgd], batch: [16]}]}}\n",
                      {"optimizer=adam"}),
-              HasSubstr("spec.shirabe.space.conditions"));
+              HasSubstr("spec.shirabe.space.forbidden"));
   EXPECT_THAT(WhyNot("  shirabe: {start: [{lr: 0.1, units: 8, batch: 16, optimizer: sgd}]}\n",
                      {"lr=..0.01"}),
               HasSubstr("spec.shirabe.start[0] is still to be tried"));
