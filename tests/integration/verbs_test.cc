@@ -113,7 +113,8 @@ class VerbsTest : public testing::Test {
     asked_ = files_.Write("asked.yaml", kVerbsAsked);
     larger_ =
         files_.Write("larger.yaml", Replaced(kVerbsAsked, "maxTrialCount: 4", "maxTrialCount: 9"));
-    other_ = files_.Write("other.yaml", Replaced(kVerbsAsked, "max: \"1\"", "max: \"2\""));
+    other_ = files_.Write("other.yaml",
+                          Replaced(kVerbsAsked, "parameterType: double", "parameterType: int"));
     wrong_ = files_.Write("wrong.yaml", Replaced(kVerbsAsked, "minimize", "minimise"));
   }
 
