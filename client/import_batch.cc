@@ -309,7 +309,7 @@ nlohmann::ordered_json SpaceFromValues(const std::string& name,
 StatusOr<db::Batch> MakeBatch(const std::string& ns, Imported& imported, absl::Time now) {
   ASSIGN_OR_RETURN(v1::Experiment experiment, MakeExperiment(ns, imported));
   ASSIGN_OR_RETURN(suggestion::Space space, suggestion::Space::Create(experiment.spec()));
-  experiment::SharedHistory history(space, experiment.spec());
+  experiment::SharedHistory history(space, experiment.spec(), /*changes=*/0);
   Builder builder{imported, now, std::move(space), std::move(experiment), std::move(history)};
   int64_t left_out = 0;
   std::string why;

@@ -176,8 +176,9 @@ StatusOr<StoreAnalyses::Subject> StoreAnalyses::Read(const ExperimentKey& key) {
   ASSIGN_OR_RETURN(const Space space, experiment::SearchSpaceOf(spec));
   v1::ExperimentSpec one;  // spec.objective is what is analysed, whatever else is optimised
   *one.mutable_objective() = spec.objective();
-  Subject subject{{space, one}, spec.objective().type() == v1::MAXIMIZE};
-  subject.trials.SetMemo(stored.record.status().shirabe().memo());
+  const v1::ShirabeStatus& status = stored.record.status().shirabe();
+  Subject subject{{space, one, status.space_changes()}, spec.objective().type() == v1::MAXIMIZE};
+  subject.trials.SetMemo(status.memo());
   db::TrialQuery query{.experiment = key, .limit = kAnalysedAtOnce};
   for (bool more = true; more;) {
     ASSIGN_OR_RETURN(const auto page, store_->ListTrials(query));

@@ -68,9 +68,11 @@ class DeltaApplier {
   void ApplyRows(TrialDelta& delta, int64_t number) {
     absl::c_move(delta.observations_, std::back_inserter(data_.batch.observations));
     if (delta.supersede_) data_.batch.supersede.push_back(*std::move(delta.supersede_));
-    if (delta.curve_) data_.history->MutableCurve(number) = *std::move(delta.curve_);
-    for (const auto& [step, loss] : delta.curve_points_) {
-      data_.history->MutableCurve(number).Append(step, loss);
+    for (size_t k = 0; delta.curves_ && k < delta.curves_->size(); ++k) {
+      data_.history->MutableCurve(number, k) = std::move((*delta.curves_)[k]);
+    }
+    for (const TrialDelta::CurvePoint& point : delta.curve_points_) {
+      data_.history->MutableCurve(number, point.objective).Append(point.step, point.loss);
     }
   }
 
@@ -105,8 +107,8 @@ class DeltaApplier {
       return CountResult(trial.objective(), result->feasible(), data_.experiment.record);
     }
     CountFrontResult(on_front, data_.experiment.record);
-    *MutableStatus().mutable_shirabe()->mutable_front() =
-        data_.history->front().ToStatus(data_.experiment.record, data_.history->history());
+    *MutableStatus().mutable_shirabe()->mutable_front() = data_.history->front().ToStatus(
+        data_.experiment.record, data_.history->history(), data_.history->outside());
   }
 
   void AddTrial(ActiveTrial added) {

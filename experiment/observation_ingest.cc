@@ -12,6 +12,7 @@
 #include "base/printable.h"
 #include "db/commit_rules.h"
 #include "experiment/spec/objective_value.h"
+#include "experiment/spec/trial_result.h"
 #include "metrics/attempt_reader.h"
 #include "metrics/trainer_status.h"
 #include "proto/shirabe/v1/collector_traits.h"
@@ -72,28 +73,36 @@ void Fold(const Rows& rows, v1::Trial& trial) {
 }
 
 // As the early-stopping rules see the rows: a later attempt's row of a step is the one that counts.
-suggestion::Curve CurveFrom(const v1::ObjectiveSpec& objective, const Rows& rows) {
+suggestion::Curve CurveFrom(const ObjectiveMetric& objective, const Rows& rows) {
   std::map<int64_t, double> losses;
   for (const auto& [key, value] : rows) {
-    if (std::get<2>(key) != objective.objective_metric_name()) continue;
-    losses[std::get<1>(key)] = LossOf(objective, value);
+    if (std::get<2>(key) != objective.metric) continue;
+    losses[std::get<1>(key)] = LossOfType(objective.type, value);
   }
   return suggestion::CurveOf(losses);
 }
 
-void GrowCurve(const TrialEdit& edit, const std::vector<metrics::Observation>& points) {
+void GrowCurves(const TrialEdit& edit, const std::vector<metrics::Observation>& points) {
   if (edit.in.state.setup().stopper == nullptr) return;
-  const v1::ObjectiveSpec& objective = edit.in.state.experiment().spec().objective();
+  const auto objectives = ObjectiveMetrics(edit.in.state.experiment().spec());
   for (const metrics::Observation& point : points) {
-    if (point.metric != objective.objective_metric_name()) continue;
-    edit.trial.GrowCurve(point.step, LossOf(objective, point.value));
-    edit.trial.mutable_memory().judge = true;
+    for (size_t k = 0; k < objectives.size(); ++k) {
+      if (point.metric != objectives[k].metric) continue;
+      edit.trial.GrowCurve({.objective = k,
+                            .step = point.step,
+                            .loss = LossOfType(objectives[k].type, point.value)});
+      edit.trial.mutable_memory().judge = true;
+    }
   }
 }
 
-void RedrawCurve(const TrialEdit& edit, const Rows& rows) {
+void RedrawCurves(const TrialEdit& edit, const Rows& rows) {
   if (edit.in.state.setup().stopper == nullptr) return;
-  edit.trial.RedrawCurve(CurveFrom(edit.in.state.experiment().spec().objective(), rows));
+  std::vector<suggestion::Curve> curves;
+  for (const ObjectiveMetric& objective : ObjectiveMetrics(edit.in.state.experiment().spec())) {
+    curves.push_back(CurveFrom(objective, rows));
+  }
+  edit.trial.RedrawCurves(std::move(curves));
   edit.trial.mutable_memory().judge = true;
 }
 
@@ -104,7 +113,7 @@ Status Refold(const TrialEdit& edit, const std::vector<metrics::Observation>& po
     rows[{edit.trial.attempt().number(), point.step, point.metric}] = point.value;
   }
   Fold(rows, edit.trial.mutable_trial());
-  RedrawCurve(edit, rows);
+  RedrawCurves(edit, rows);
   return absl::OkStatus();
 }
 
@@ -150,7 +159,7 @@ Status ApplyObservations(const TrialEdit& edit, std::vector<metrics::Observation
     for (const metrics::Observation& point : points) {
       AddValue(*trial.mutable_observation(), point.metric, point.step, point.value);
     }
-    GrowCurve(edit, points);
+    GrowCurves(edit, points);
   }
   for (const metrics::Observation& point : points) {
     trial.set_last_step(std::max(trial.last_step(), point.step));
@@ -242,7 +251,7 @@ Status Supersede(const TrialEdit& edit, const v1::Checkpoint* resumed) {
   edit.trial.Supersede(std::move(supersede));
   ASSIGN_OR_RETURN(const Rows rows, CountedRows(edit));
   Fold(rows, trial);
-  RedrawCurve(edit, rows);
+  RedrawCurves(edit, rows);
   trial.set_last_step(0);
   for (const auto& [key, value] : rows) {
     trial.set_last_step(std::max(trial.last_step(), std::get<1>(key)));

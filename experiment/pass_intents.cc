@@ -10,7 +10,9 @@
 #include "experiment/conditions.h"
 #include "experiment/pass_steps.h"
 #include "experiment/retry_policy.h"
+#include "experiment/spec/range_changes.h"
 #include "experiment/spec/start_point.h"
+#include "experiment/spec/trial_point.h"
 #include "experiment/state/stop_rules.h"
 #include "experiment/submission.h"
 
@@ -40,6 +42,9 @@ std::string Changes(const v1::ExperimentSpec& before, const v1::ExperimentSpec& 
       count(before.has_max_failed_trial_count(), before.max_failed_trial_count()),
       count(after.has_max_failed_trial_count(), after.max_failed_trial_count()));
   add("objective.goal", goal(before.objective()), goal(after.objective()));
+  if (const std::string ranges = DescribeChanges(before, after); !ranges.empty()) {
+    parts.push_back(ranges);
+  }
   return parts.empty() ? "nothing differs" : absl::StrJoin(parts, ", ");
 }
 
@@ -130,13 +135,20 @@ Status CheckCanRetry(const PassInput& in, const v1::Intent& intent) {
       absl::StrCat("trial ", intent.trial(), " is not tried again: the experiment has ended"));
 }
 
+StatusOr<TrialPoint> PointWithin(const PassInput& in, const v1::Trial& trial) {
+  const int64_t changes = in.state.experiment().status().shirabe().space_changes();
+  return CheckedPoint(in.state.space(), changes, trial);
+}
+
 // A new trial with the point of an old one, to be started like any that waits.
 Status RepeatTrial(const PassInput& in, const v1::Intent& intent, Delta& delta) {
   RETURN_IF_ERROR(CheckCanRetry(in, intent));
   ASSIGN_OR_RETURN(const auto old, in.options.store->GetTrial({in.state.key(), intent.trial()}));
   suggestion::Suggestion again;
-  again.point.assign(old.record.point().x().begin(), old.record.point().x().end());
-  again.labels.assign(old.record.labels().begin(), old.record.labels().end());
+  ASSIGN_OR_RETURN(const TrialPoint at, PointWithin(in, old.record));
+  again.point = at.point;
+  // What they say is of the space in which they were given.
+  if (!at.earlier) again.labels.assign(old.record.labels().begin(), old.record.labels().end());
   again.explanation = absl::StrCat("the point of trial ", intent.trial(), ", tried again");
   AddTrial(in, again, /*open=*/false, delta);
   RecordActor(intent, "RetryRequested", "its point is tried again", delta);
@@ -151,7 +163,8 @@ Status TryPoint(const PassInput& in, const v1::Intent& intent, Delta& delta) {
   std::string rest;
   if (intent.trial() > 0) {
     ASSIGN_OR_RETURN(const auto like, in.options.store->GetTrial({in.state.key(), intent.trial()}));
-    wanted.point.assign(like.record.point().x().begin(), like.record.point().x().end());
+    ASSIGN_OR_RETURN(const TrialPoint at, PointWithin(in, like.record));
+    wanted.point = at.point;
     rest = absl::StrCat("; the others as in trial ", intent.trial());
     ASSIGN_OR_RETURN(wanted.point, WithValues(in.state.experiment().spec(), space, intent.point(),
                                               std::move(wanted.point)));
@@ -232,13 +245,28 @@ void ChangeCounts(const v1::Intent& intent, v1::ExperimentSpec& spec) {
   if (intent.has_goal()) spec.mutable_objective()->set_goal(intent.goal());
 }
 
-// Changes the counts; an experiment that ended at maxTrialCount goes on if it may.
+// The algorithm begins with what is known, seen in the new space: its memo is of the old one.
+void ChangeRanges(const v1::ExperimentSpec& before, Delta& delta) {
+  if (DescribeChanges(before, delta.experiment().spec()).empty()) return;
+  delta.mutable_memory().ranges_changed = true;
+  v1::ShirabeStatus& status = delta.mutable_shirabe();
+  status.set_space_changes(status.space_changes() + 1);
+  status.clear_memo();
+  status.clear_regret_bound();
+  status.set_exhausted(false);
+  delta.AddEvent(false, "RangesChanged", DescribeChanges(before, delta.experiment().spec()));
+}
+
+// Changes the counts and ranges; an experiment that ended at maxTrialCount goes on if it may.
 void Scale(const v1::Intent& intent, Delta& delta) {
+  auto changed = WithChanges(delta.experiment(), intent.parameters());
+  if (!changed.ok()) return RecordRefusal("ChangeRefused", changed.status(), delta);
   v1::Experiment& experiment = delta.mutable_experiment();
   v1::ExperimentSpec& spec = *experiment.mutable_spec();
-  const v1::ExperimentSpec before = spec;
+  const v1::ExperimentSpec before = std::exchange(spec, *std::move(changed));
   experiment.mutable_metadata()->set_generation(experiment.metadata().generation() + 1);
   ChangeCounts(intent, spec);
+  ChangeRanges(before, delta);
   RecordActor(intent, "ChangeRequested", Changes(before, spec), delta);
   if (!intent.actor().name().empty()) {
     *experiment.mutable_status()->mutable_shirabe()->mutable_changed_by() = intent.actor();
@@ -269,6 +297,20 @@ bool ComesAfterStartPoints(const v1::Intent& intent, const Delta& delta) {
 }
 
 }  // namespace
+
+// Said once for each number.
+Delta CountOutside(const PassInput& in) {
+  Delta delta(in.state, in.now);
+  const auto count = static_cast<int64_t>(in.state.shared_history().outside().size());
+  if (in.state.experiment().status().shirabe().outside_trials() == count) return delta;
+  delta.mutable_shirabe().set_outside_trials(count);
+  delta.AddEvent(
+      false, "TrialsOutside",
+      absl::StrCat(count, " of ", in.state.history().size(),
+                   " trials lie outside of the ranges as they are now: they are kept as ",
+                   "results, and the algorithm learns from the others"));
+  return delta;
+}
 
 bool WantsIntents(const PassInput& in) {
   return in.monotonic >= in.state.memory().next_intents || in.mode.check_intents;

@@ -41,6 +41,8 @@ bool WantsIntents(const PassInput& in);
 Delta BeginIntents(const PassInput& in);
 // One intent; to be removed with the next commit unless it must outlive a crash.
 Delta ProcessIntent(const PassInput& in, const v1::Intent& intent);
+// What a change of ranges has left outside.
+Delta CountOutside(const PassInput& in);
 // An ASK intent: its caller waits in `asks`, unless it has an open trial already.
 void EnqueueAsk(const PassInput& in, const v1::Intent& intent, Delta& delta);
 // A new trial is for the caller that asked first, if there is one.
@@ -108,6 +110,8 @@ Delta ApplyStopDecisions(const PassInput& in, const StopTicket& answered);
 void StopTrial(const TrialEdit& edit, const std::string& reason, const char* trial_reason);
 // Trials that have run for spec.shirabe.limits.trialSeconds.
 Delta EnforceTrialLimit(const PassInput& in);
+// Trials that can no longer keep a constraint with stopEarly.
+Delta StopBroken(const PassInput& in);
 // Whether the algorithm's model is to be asked how far the best value may be from the optimum.
 bool WantsBound(const PassInput& in);
 Delta ApplyRegretBound(const PassInput& in, const RegretTicket& answered);

@@ -16,6 +16,7 @@
 #include "experiment/pass_steps.h"
 #include "experiment/retry_policy.h"
 #include "experiment/spec/objective_value.h"
+#include "experiment/spec/trial_result.h"
 #include "experiment/state/stop_rules.h"
 
 namespace shirabe::experiment {
@@ -106,6 +107,19 @@ Delta EnforceTrialLimit(const PassInput& in) {
     } else if (active.memory.running_since) {
       delta.Requeue(absl::Seconds(left));
     }
+  }
+  return delta;
+}
+
+Delta StopBroken(const PassInput& in) {
+  Delta delta(in.state, in.now);
+  const v1::ExperimentSpec& spec = in.state.experiment().spec();
+  if (IsEnded(in.state.experiment())) return delta;
+  for (const auto& [number, active] : in.state.active()) {
+    if (!CanBeStoppedEarly(active)) continue;
+    const std::string why = WhyBrokenForGood(spec, active.trial.record);
+    if (why.empty()) continue;
+    StopTrial({in, delta, delta.Edit(active)}, why, kBreaksConstraint);
   }
   return delta;
 }

@@ -76,6 +76,7 @@ v1::Trial NewTrial(const PassInput& in, const suggestion::Suggestion& suggestion
   *trial.mutable_creation_time() = ToProto(in.now);
   const suggestion::Point point = space.Canonical(suggestion.point);
   trial.mutable_point()->mutable_x()->Add(point.begin(), point.end());
+  trial.mutable_point()->set_space(in.state.experiment().status().shirabe().space_changes());
   for (v1::Assignment& assignment : space.Decode(point)) {
     *trial.add_assignments() = std::move(assignment);
   }

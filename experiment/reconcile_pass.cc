@@ -41,19 +41,28 @@ Pass::Pass(const ReconcilerOptions& options, ExperimentState& state, ReconcileMo
 StatusOr<ReconcileResult> Pass::Run() {
   Step();
   state_.calls().ReleaseAnswered();
+  Apply(CountOutside(in_));
   RETURN_IF_ERROR(ProcessIntents());
   ProcessReports();
   if (mode_.recheck) Apply(EndPauses(in_));
   RETURN_IF_ERROR(ObserveAttempts());
   Apply(EnforceTrialLimit(in_));
-  BoundRegret();
-  Decide();
-  StopEarly();
-  Propose();
+  Apply(StopBroken(in_));
+  const bool reload = state_.memory().ranges_changed;
+  if (!reload) {
+    BoundRegret();
+    Decide();
+    StopEarly();
+    Propose();
+  }
   Step();
   RETURN_IF_ERROR(Commit());
   Step();
   RETURN_IF_ERROR(Act());
+  if (reload) {
+    RETURN_IF_ERROR(state_.ReloadHistory(*options_.store));
+    effects_.Requeue(absl::ZeroDuration());
+  }
   ReconcileResult result{.idle = IsIdle(state_), .deleted = deletes_};
   result.ended = deletes_ || (IsEnded(state_.experiment()) && result.idle && !removing_);
   if (!result.ended) Apply(RequeuePending(in_));
@@ -83,7 +92,11 @@ Status Pass::ProcessIntents() {
   if (!WantsIntents(in_)) return absl::OkStatus();
   ASSIGN_OR_RETURN(const auto intents, options_.store->ListIntents(state_.key()));
   Apply(BeginIntents(in_));
-  for (const v1::Intent& intent : intents) Apply(ProcessIntent(in_, intent));
+  for (const v1::Intent& intent : intents) {
+    Apply(ProcessIntent(in_, intent));
+    // What comes after it is meant for the space that it makes.
+    if (state_.memory().ranges_changed) return absl::OkStatus();
+  }
   return absl::OkStatus();
 }
 

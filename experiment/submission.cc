@@ -14,8 +14,10 @@
 #include "experiment/conditions.h"
 #include "experiment/spec/algorithm_setup.h"
 #include "experiment/spec/parse_spec.h"
+#include "experiment/spec/range_changes.h"
 #include "experiment/spec/spec_limits.h"
 #include "experiment/spec/start_point.h"
+#include "experiment/spec/trial_point.h"
 #include "experiment/state/warm_start.h"
 
 namespace shirabe::experiment {
@@ -36,9 +38,10 @@ bool SameCounts(const v1::ExperimentSpec& a, const v1::ExperimentSpec& b) {
          a.objective().goal() == b.objective().goal();
 }
 
-v1::Intent ScaleTo(const v1::Experiment& wanted) {
+v1::Intent ScaleTo(const v1::Experiment& wanted, const ParameterChanges& ranges) {
   const v1::ExperimentSpec& spec = wanted.spec();
   v1::Intent intent;
+  *intent.mutable_parameters() = ranges;
   *intent.mutable_actor() = wanted.status().shirabe().created_by();
   intent.set_verb(v1::Intent::SCALE);
   intent.set_parallel_trial_count(spec.parallel_trial_count());
@@ -83,9 +86,15 @@ Status CheckCanContinue(const v1::Experiment& experiment) {
       "counts; give a new one another metadata.name"));
 }
 
+Status CheckWithin(const v1::Experiment& experiment, const v1::Trial& trial) {
+  ASSIGN_OR_RETURN(const suggestion::Space space, SearchSpaceOf(experiment.spec()));
+  return CheckedPoint(space, experiment.status().shirabe().space_changes(), trial).status();
+}
+
 Status CheckMayRetry(db::Store& store, const v1::Experiment& experiment, int64_t number) {
   const TrialKey key{KeyOf(experiment), number};
   ASSIGN_OR_RETURN(const auto trial, store.GetTrial(key));
+  RETURN_IF_ERROR(CheckWithin(experiment, trial.record));
   const v1::TrialPhase phase = trial.record.phase();
   if (phase == v1::TRIAL_PENDING || phase == v1::TRIAL_RUNNING) {
     return absl::FailedPreconditionError(
@@ -116,7 +125,11 @@ Status CheckMayTry(db::Store& store, const v1::Experiment& experiment, const v1:
     return absl::InvalidArgumentError(
         absl::StrCat("parameters: more than ", kMaxPointBytes, " bytes are no point of a space"));
   }
-  if (intent.trial() != 0) RETURN_IF_ERROR(CheckTrial(store, experiment, intent.trial()));
+  if (intent.trial() != 0) {
+    RETURN_IF_ERROR(CheckTrial(store, experiment, intent.trial()));
+    ASSIGN_OR_RETURN(const auto like, store.GetTrial({KeyOf(experiment), intent.trial()}));
+    RETURN_IF_ERROR(CheckWithin(experiment, like.record));
+  }
   if (intent.trial() == 0 && intent.point().fields().empty()) {
     return absl::InvalidArgumentError(
         "parameters: give the value of one at least, or the trial to be like");
@@ -170,9 +183,9 @@ Status CheckUnchanged(db::Store& store, const v1::Experiment& stored, const v1::
 }
 
 Status Exists(const ExperimentKey& key) {
-  return absl::AlreadyExistsError(
-      absl::StrCat("experiment ", ToString(key),
-                   " is there already: apply changes its counts, or give another metadata.name"));
+  return absl::AlreadyExistsError(absl::StrCat(
+      "experiment ", ToString(key),
+      " is there already: apply changes its counts and ranges, or give another metadata.name"));
 }
 
 // The table's limits of the counts, for those that change.
@@ -217,6 +230,7 @@ Status CheckIntent(db::Store& store, const v1::Experiment& experiment, const v1:
   if (intent.verb() != v1::Intent::SCALE) return absl::OkStatus();
   RETURN_IF_ERROR(CheckScale(intent));
   RETURN_IF_ERROR(CheckCounts(experiment.spec(), intent));
+  RETURN_IF_ERROR(WithChanges(experiment, intent.parameters()).status());
   return IsEnded(experiment) ? CheckCanContinue(experiment) : absl::OkStatus();
 }
 
@@ -307,9 +321,10 @@ StatusOr<Submitted> Submit(db::Store& store, Clock& clock, const v1::Experiment&
   RETURN_IF_ERROR(existing.status());
   if (precondition.absent) return Exists(key);
   RETURN_IF_ERROR(CheckSameExperiment(existing->record, experiment));
-  v1::Intent change = ScaleTo(experiment);
+  v1::Intent change =
+      ScaleTo(experiment, ChangesBetween(existing->record.spec(), experiment.spec()));
   change.set_generation(precondition.generation);
-  if (SameCounts(existing->record.spec(), experiment.spec())) {
+  if (change.parameters().empty() && SameCounts(existing->record.spec(), experiment.spec())) {
     RETURN_IF_ERROR(CheckUnchanged(store, existing->record, change));
     return Submitted{};
   }

@@ -10,7 +10,7 @@ namespace shirabe::experiment {
 
 struct Submitted {
   bool created = false;  // false: it was there, and may go on with what is wanted now
-  bool changed = false;  // its counts or goal differ from what was stored
+  bool changed = false;  // its counts, goal or ranges differ from what was stored
 };
 
 // What must hold when a submission is committed; nothing by default. Of any number of writers that
@@ -23,7 +23,8 @@ struct Precondition {
 };
 
 // Stores a new experiment (uid, times and the condition Created are set), or, where one of that
-// name exists, checks that it is the same search and sends a SCALE intent for changed counts.
+// name exists, checks that it is the same search and sends a SCALE intent for changed counts and
+// ranges.
 // kAlreadyExists, with the field that differs, if it is another search. Of the given status only
 // shirabe.createdBy counts: who asks for it, which an event records as well.
 StatusOr<Submitted> Submit(db::Store& store, Clock& clock, const v1::Experiment& experiment,
@@ -33,8 +34,8 @@ StatusOr<Submitted> Submit(db::Store& store, Clock& clock, const v1::Experiment&
 // kAborted if it has a generation that is not the experiment's any more (see db/commit_rules.h);
 // kFailedPrecondition, with the fix, for what one that has ended cannot do: other counts where its
 // spec.resumePolicy is Never, or to try a trial again, and for a trial beyond maxTrialCount;
-// kInvalidArgument, with the field, for counts, points, notes and tags that nothing may have.
-// intent.actor is who wants it. A note on an experiment without an owner is written at once.
+// kInvalidArgument, with the field, for counts, ranges, points, notes and tags that nothing may
+// have. intent.actor is who wants it. A note on an experiment without an owner is written at once.
 Status Send(db::Store& store, Clock& clock, const ExperimentKey& key, v1::Intent intent);
 
 // kResourceExhausted if the namespace has so many experiments already (0 = any number); one that is

@@ -99,14 +99,23 @@ const Curve* FindCurve(const Curves& curves, int64_t index) {
   return curves[index].empty() ? nullptr : &curves[index];
 }
 
-std::vector<Curve::Point> EndedPeers(int64_t index, int64_t step, const History& history,
-                                     const Curves& curves) {
-  std::vector<Curve::Point> peers;
+std::vector<int64_t> EndedPeerIndices(int64_t index, int64_t step, const History& history,
+                                      const Curves& curves) {
+  std::vector<int64_t> peers;
   const auto known = std::min<int64_t>(history.size(), static_cast<int64_t>(curves.size()));
   for (int64_t i = 0; i < known; ++i) {
     if (i == index || history.trial(i).state != TrialState::kCompleted) continue;
     if (curves[i].last_step() < step) continue;
-    if (const Curve::Point* point = curves[i].At(step)) peers.push_back(*point);
+    if (curves[i].At(step) != nullptr) peers.push_back(i);
+  }
+  return peers;
+}
+
+std::vector<Curve::Point> EndedPeers(int64_t index, int64_t step, const History& history,
+                                     const Curves& curves) {
+  std::vector<Curve::Point> peers;
+  for (const int64_t i : EndedPeerIndices(index, step, history, curves)) {
+    peers.push_back(*curves[i].At(step));
   }
   return peers;
 }

@@ -69,8 +69,11 @@ class Curve {
 Curve CurveOf(const std::map<int64_t, double>& losses);
 
 // By trial index (number - 1); empty where nothing was observed, and shorter than the history where
-// the newest trials have reported nothing.
-using Curves = std::vector<Curve>;
+// the newest trials have reported nothing. Of the first objective, which is all that most rules
+// read; `further` are those of the others, by objective, then by trial in the same way.
+struct Curves : std::vector<Curve> {
+  std::vector<std::vector<Curve>> further = {};
+};
 
 // Null where the trial has reported nothing.
 const Curve* FindCurve(const Curves& curves, int64_t index);
@@ -78,6 +81,8 @@ const Curve* FindCurve(const Curves& curves, int64_t index);
 // The other trials that trial `index` can be compared with at `step`: what they had reported by
 // then. They have ended with a result, or were stopped early, and have reached the step: a curve is
 // never compared with one that ended before it.
+std::vector<int64_t> EndedPeerIndices(int64_t index, int64_t step, const History& history,
+                                      const Curves& curves);
 std::vector<Curve::Point> EndedPeers(int64_t index, int64_t step, const History& history,
                                      const Curves& curves);
 
@@ -94,6 +99,7 @@ class Stopper {
 struct StopProblem {
   Settings settings = {};
   bool maximize = false;  // the metric is -loss: for thresholds, and for the words of a reason
+  std::vector<bool> further_maximize = {};  // the same of the other objectives
 };
 
 struct StopperInfo {
@@ -104,6 +110,9 @@ struct StopperInfo {
   // kInvalidArgument, naming the setting and the fix; the settings have passed the table, and
   // those not given have their defaults.
   StatusOr<std::unique_ptr<Stopper>> (*create)(const StopProblem& problem);
+  // Whether it compares trials by all objectives, or by none. Creating one that does not, where
+  // there are several, is kInvalidArgument with those that do.
+  bool several_objectives = false;
 };
 
 // As ValidateSettings of algorithm.h, without random_state: rules draw nothing.

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <tuple>
 #include <utility>
 
@@ -12,7 +11,7 @@ namespace shirabe::suggestion {
 
 void History::Add(const Point& point, const TrialSummary& view) {
   CHECK(static_cast<int>(point.size()) == dimensions_);
-  visited_.emplace(space_.Key(point), size());
+  if (!view.outside) visited_.emplace(space_.Key(point), size());
   x_.insert(x_.end(), point.begin(), point.end());
   views_.push_back(view);
   Count(view);
@@ -25,7 +24,10 @@ void History::Count(const TrialSummary& view) {
 
 void History::Update(int64_t index, const TrialSummary& view) {
   CHECK(index >= 0 && index < size());
+  const TrialSummary before = views_[index];
   views_[index] = view;
+  views_[index].earlier = before.earlier;
+  views_[index].outside = before.outside;
   Count(view);
 }
 
@@ -93,7 +95,7 @@ std::vector<double> LargestBreaches(const History& history) {
   std::vector<double> largest;
   for (int64_t i = 0; i < history.size(); ++i) {
     const TrialSummary& trial = history.trial(i);
-    if (trial.state == TrialState::kActive || HasFailed(history, trial)) continue;
+    if (trial.outside || trial.state == TrialState::kActive || HasFailed(history, trial)) continue;
     largest.resize(std::max(largest.size(), trial.margins.size()), 0);
     for (size_t c = 0; c < trial.margins.size(); ++c) {
       largest[c] = std::max(largest[c], -trial.margins[c]);
@@ -111,22 +113,6 @@ double Breach(const TrialSummary& trial, const std::vector<double>& largest) {
   return breach / static_cast<double>(std::max<size_t>(1, trial.margins.size()));
 }
 
-// The losses' ranks among all in place of the losses: equals share one.
-void ReplaceByRanks(std::vector<Individual>& individuals) {
-  std::vector<size_t> order(individuals.size());
-  std::iota(order.begin(), order.end(), 0);
-  for (size_t k = 0; k < individuals[0].losses.size(); ++k) {
-    const auto loss = [&](size_t i) { return individuals[i].losses[k]; };
-    std::sort(order.begin(), order.end(), [&](size_t a, size_t b) { return loss(a) < loss(b); });
-    double rank = 0, before = loss(order[0]);
-    for (const size_t i : order) {
-      rank += loss(i) > before ? 1 : 0;
-      before = loss(i);
-      individuals[i].losses[k] = rank;
-    }
-  }
-}
-
 // Of several objectives, or with constraints.
 Ranking RankIndividuals(const History& history) {
   Ranking ranking;
@@ -139,9 +125,9 @@ Ranking RankIndividuals(const History& history) {
     }
   }
   for (int64_t i = 0; i < history.size(); ++i) {
-    if (history.trial(i).state == TrialState::kActive) ranking.pending.push_back(i);
+    const TrialSummary& trial = history.trial(i);
+    if (trial.state == TrialState::kActive && !trial.outside) ranking.pending.push_back(i);
   }
-  if (ranked.empty()) return ranking;
   ReplaceByRanks(ranked);
   const size_t all = ranked.size();
   for (const Individual& individual : Survivors(std::move(ranked), all)) {
@@ -163,7 +149,7 @@ std::vector<Individual> EndedIndividuals(const History& history) {
   individuals.reserve(history.size());
   for (int64_t i = 0; i < history.size(); ++i) {
     const TrialSummary& trial = history.trial(i);
-    if (trial.state == TrialState::kActive) continue;
+    if (trial.state == TrialState::kActive || trial.outside) continue;
     Individual individual{.trial = i, .losses = {trial.loss}};
     individual.losses.insert(individual.losses.end(), trial.further_losses.begin(),
                              trial.further_losses.end());
@@ -192,6 +178,7 @@ Ranking RankTrials(const History& history) {
   keys.reserve(history.size());
   for (int64_t i = 0; i < history.size(); ++i) {
     const TrialSummary& trial = history.trial(i);
+    if (trial.outside) continue;
     if (trial.state == TrialState::kActive) {
       ranking.pending.push_back(i);
     } else if (HasFailed(history, trial)) {
@@ -205,6 +192,38 @@ Ranking RankTrials(const History& history) {
   ranking.ranked.reserve(keys.size());
   for (const auto& key : keys) ranking.ranked.push_back(std::get<3>(key));
   return ranking;
+}
+
+TrialOrder::TrialOrder(const History& history) : history_(history) {
+  if (history.further_objectives() == 0 && history.constraints() == 0) return;
+  individuals_ = EndedIndividuals(history);
+}
+
+bool TrialOrder::HasResult(int64_t index) const {
+  const TrialSummary& trial = history_.trial(index);
+  return trial.state == TrialState::kCompleted && !trial.early_stopped && !trial.outside &&
+         !HasFailed(history_, trial);
+}
+
+std::vector<int64_t> TrialOrder::Sort(std::vector<int64_t> indices) const {
+  if (individuals_.empty()) {
+    std::stable_sort(indices.begin(), indices.end(), [this](int64_t a, int64_t b) {
+      return history_.trial(a).loss < history_.trial(b).loss;
+    });
+    return indices;
+  }
+  std::vector<Individual> chosen;
+  for (const int64_t index : indices) {
+    chosen.push_back(*std::lower_bound(
+        individuals_.begin(), individuals_.end(), index,
+        [](const Individual& individual, int64_t trial) { return individual.trial < trial; }));
+  }
+  const size_t all = chosen.size();
+  std::vector<int64_t> sorted;
+  for (const Individual& individual : Survivors(std::move(chosen), all)) {
+    sorted.push_back(individual.trial);
+  }
+  return sorted;
 }
 
 }  // namespace shirabe::suggestion

@@ -35,6 +35,9 @@ struct TrialSummary {
   // and no constraints.
   std::vector<double> further_losses = {};  // of the other objectives, in the order specified
   std::vector<double> margins = {};  // by constraint: ≥ 0 keeps it, < 0 breaks it by so much
+  // The ranges were changed since it was made. `earlier`: its labels tell of another unit cube.
+  // `outside`: it lies beyond them now; its point is the nearest one, and stands for nothing.
+  bool earlier = false, outside = false;
 };
 
 // What an earlier experiment found (spec.shirabe.warmStart): a canonical point of this space and
@@ -52,7 +55,7 @@ class History {
 
   // Adds the trial with the next number, with its point.
   void Add(const Point& point, const TrialSummary& view);
-  // Replaces what is known of trial `index`; its point stays.
+  // Replaces what is known of trial `index`; its point stays, and so do `earlier` and `outside`.
   void Update(int64_t index, const TrialSummary& view);
   // Labels that the algorithm itself gave to the trial.
   void SetLabels(int64_t index, std::vector<std::pair<std::string, std::string>> labels);
@@ -107,14 +110,14 @@ class History {
   std::shared_ptr<const std::vector<PriorTrial>> prior_;  // shared by copies; null = none
 };
 
-// Every trial that has ended. What completed and keeps all constraints violates nothing; what was
-// stopped early the less, the further it came, between 0 and 1; what breaks constraints between 1
-// and 2, by Σ of what it breaks them by, each in parts of the largest such amount; what failed, or
-// has a loss or margin that is not a finite number, 3.
+// Every trial that has ended, but for those outside. What completed and keeps all constraints
+// violates nothing; what was stopped early the less, the further it came, between 0 and 1; what
+// breaks constraints between 1 and 2, by Σ of what it breaks them by, each in parts of the largest
+// such amount; what failed, or has a loss or margin that is not a finite number, 3.
 std::vector<Individual> EndedIndividuals(const History& history);
 
-// The trials that have ended, best first: what the model-based and the evolutionary algorithms
-// learn from. Pure functions; any thread.
+// The trials that have ended, best first, but for those outside: what the model-based and the
+// evolutionary algorithms learn from. Pure functions; any thread.
 struct Ranking {
   // Indices into the history. First what completed, by loss; then what was stopped early, that
   // which came furthest first, then by loss: a rule has stopped it because it was worse; then what
@@ -130,5 +133,19 @@ struct Ranking {
 };
 
 Ranking RankTrials(const History& history);
+
+// The order among some trials: of a rung, or of a generation. The history must outlive it.
+class TrialOrder {
+ public:
+  explicit TrialOrder(const History& history);
+  bool HasResult(int64_t index) const;  // it has ended by itself; all losses and margins are finite
+  // Of trials with results: best first, by loss; with several objectives or constraints as
+  // Survivors of dominance.h has it. Equals in the order given.
+  std::vector<int64_t> Sort(std::vector<int64_t> indices) const;
+
+ private:
+  const History& history_;
+  std::vector<Individual> individuals_;  // where there is more than one loss; by trial
+};
 
 }  // namespace shirabe::suggestion

@@ -133,10 +133,11 @@ struct Chosen {
 };
 
 // Those that take such a problem, too.
-std::string NamesThat(bool AlgorithmInfo::*can) {
+template <class Info>
+std::string NamesThat(bool Info::*can) {
   std::vector<std::string> names;
-  for (const std::string& name : Registry<AlgorithmInfo>::Get().Names()) {
-    if (Registry<AlgorithmInfo>::Get().Find(name)->*can) names.push_back(name);
+  for (const std::string& name : Registry<Info>::Get().Names()) {
+    if (Registry<Info>::Get().Find(name)->*can) names.push_back(name);
   }
   return absl::StrJoin(names, ", ");
 }
@@ -222,6 +223,11 @@ StatusOr<std::unique_ptr<Stopper>> CreateStopper(const std::string& name,
   if (info == nullptr) return NotFound<StopperInfo>("early-stopping rule", name);
   RETURN_IF_ERROR(Prefix("early-stopping rule " + info->name,
                          ValidateStopperSettings(info->settings, problem.settings)));
+  if (!problem.further_maximize.empty() && !info->several_objectives) {
+    return absl::InvalidArgumentError("early-stopping rule " + info->name +
+                                      " compares trials by one objective; with several use " +
+                                      NamesThat(&StopperInfo::several_objectives));
+  }
   StopProblem complete = problem;
   complete.settings = WithDefaults(info->settings, problem.settings);
   return info->create(complete);

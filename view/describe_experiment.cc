@@ -128,6 +128,17 @@ std::string WarmStartLine(const v1::Experiment& experiment) {
   return absl::StrCat(text, "; ", status.prior_left_out(), " outside of this space left out");
 }
 
+// "changed 2 times; 4 of 30 trials lie outside: kept as results, not learned from"
+std::string RangesLine(const v1::Experiment& experiment) {
+  const v1::ShirabeStatus& status = experiment.status().shirabe();
+  if (status.space_changes() == 0) return "";
+  std::string text = absl::StrCat("changed ", status.space_changes(),
+                                  status.space_changes() == 1 ? " time" : " times");
+  if (status.outside_trials() == 0) return text + "; no trial lies outside";
+  return absl::StrCat(text, "; ", status.outside_trials(), " of ", experiment.status().trials(),
+                      " trials lie outside: kept as results, not learned from");
+}
+
 std::string TrialsLine(const v1::Experiment& experiment) {
   const v1::ExperimentStatus& status = experiment.status();
   std::vector<std::string> parts;
@@ -305,6 +316,7 @@ StatusOr<std::string> DescribeExperiment(client::Client& client, const Experimen
   page.Line("Algorithm", AlgorithmLine(experiment));
   page.Line("Early stop", ChoiceLine(spec.early_stopping()));
   page.Line("Warm start", WarmStartLine(experiment));
+  page.Line("Ranges", RangesLine(experiment));
   page.Line("Trials", TrialsLine(experiment));
   page.Line("Limits", LimitsLine(spec));
   page.Line("Stops", StopsWhenLine(experiment));

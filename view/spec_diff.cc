@@ -1,5 +1,7 @@
 #include "view/spec_diff.h"
 
+#include <re2/re2.h>
+
 #include <algorithm>
 #include <set>
 
@@ -16,7 +18,8 @@ bool IsChangeable(const std::string& path) {
   static const std::set<std::string> changeable = {"spec.parallelTrialCount", "spec.maxTrialCount",
                                                    "spec.maxFailedTrialCount",
                                                    "spec.objective.goal"};
-  return changeable.contains(path);
+  static const LazyRE2 kRange = {R"(spec\.parameters\[\d+\]\.feasibleSpace\.(min|max|list.*))"};
+  return changeable.contains(path) || RE2::FullMatch(path, *kRange);
 }
 
 using Side = std::optional<Json>;

@@ -12,6 +12,7 @@
 #include "cmd/verb.h"
 #include "cmd/verb_flags.h"
 #include "experiment/conditions.h"
+#include "experiment/spec/range_changes.h"
 #include "experiment/submission.h"
 
 namespace shirabe::cmd {
@@ -260,33 +261,42 @@ StatusOr<int> Note(const Arguments& arguments) {
 
 StatusOr<int> Scale(const Arguments& arguments) {
   Globals globals;
-  std::vector<std::string> names;
+  std::vector<std::string> names, ranges;
   std::optional<int64_t> parallel, trials, failed;
-  Options options("scale EXPERIMENT [--parallel N] [--max-trials N] [--max-failed N]",
-                  "Changes the counts of an experiment, also while it runs.");
+  Options options(
+      "scale EXPERIMENT [--parallel N] [--max-trials N] [--max-failed N] [--param NAME=RANGE…]",
+      "Changes the counts of an experiment, also while it runs, and makes ranges of its "
+      "parameters wider or narrower. Trials that lie outside then are kept as results; the "
+      "algorithm learns from the others.");
   options.Arguments("EXPERIMENT", &names, 1, 1);
   options.Count("--parallel", &parallel, 1, "trials at the same time");
   options.Count("--max-trials", &trials, 1,
                 "trials after which it has succeeded; no more of them at the same time");
   options.Count("--max-failed", &failed, 0, "failed trials after which it has failed");
+  options.Texts("-p,--param", &ranges, "NAME=RANGE",
+                "another range: 1e-5..0.5, ..0.5, 1e-5.., or all values: sgd,adam; may be given "
+                "several times");
   AddGlobals(options, &globals);
   ASSIGN_OR_RETURN(const bool done, ParseAll(options, globals, arguments));
   if (done) return 0;
-  if (!parallel && !trials && !failed) {
-    return UsageError("give at least one of --parallel, --max-trials and --max-failed");
+  if (!parallel && !trials && !failed && ranges.empty()) {
+    return UsageError("give at least one of --parallel, --max-trials, --max-failed and --param");
   }
   v1::Intent intent;
   intent.set_verb(v1::Intent::SCALE);
   if (parallel) intent.set_parallel_trial_count(static_cast<int32_t>(*parallel));
   if (trials) intent.set_max_trial_count(static_cast<int32_t>(*trials));
   if (failed) intent.set_max_failed_trial_count(static_cast<int32_t>(*failed));
+  for (const std::string& range : ranges) {
+    ASSIGN_OR_RETURN(*intent.add_parameters(), experiment::ParseChangeFlag(range));
+  }
   RETURN_IF_ERROR(Send(globals, names[0], intent));
   return 0;
 }
 
 SHIRABE_REGISTER(Verb, {.name = "scale",
                         .group = VerbGroup::kSubmit,
-                        .summary = "change how many trials, and how many at once",
+                        .summary = "change how many trials, how many at once, and ranges",
                         .completes = CompleteExperiments,
                         .run = Scale});
 

@@ -221,6 +221,13 @@ Json Fixed(const v1::Experiment& experiment) {
   copy.mutable_spec()->clear_max_trial_count();
   copy.mutable_spec()->clear_max_failed_trial_count();
   copy.mutable_spec()->mutable_objective()->clear_goal();
+  for (v1::ParameterSpec& parameter : *copy.mutable_spec()->mutable_parameters()) {
+    v1::FeasibleSpace& range = *parameter.mutable_feasible_space();
+    range.clear_min();
+    range.clear_max();
+    range.clear_list();
+    range.clear_numbers();
+  }
   return ToTree(copy.spec());
 }
 

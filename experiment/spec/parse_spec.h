@@ -41,7 +41,8 @@ std::string ToYaml(const google::protobuf::Message& message);
 std::string ToJson(const google::protobuf::Message& message, int indent = -1);
 
 // kAlreadyExists, naming the first field that differs and the fix, unless `wanted` may continue
-// `existing`: only parallelTrialCount, maxTrialCount, maxFailedTrialCount and the goal may change.
+// `existing`: only parallelTrialCount, maxTrialCount, maxFailedTrialCount, the goal and the ranges
+// of parameters may change (range_changes.h).
 Status CheckSameExperiment(const v1::Experiment& existing, const v1::Experiment& wanted);
 
 }  // namespace shirabe::experiment

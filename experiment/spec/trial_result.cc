@@ -53,6 +53,15 @@ bool HasFurtherMetrics(const v1::ExperimentSpec& spec) {
   return HasSeveralObjectives(spec) || spec.shirabe().constraints_size() > 0;
 }
 
+std::vector<ObjectiveMetric> ObjectiveMetrics(const v1::ExperimentSpec& spec) {
+  std::vector<ObjectiveMetric> metrics = {
+      {spec.objective().objective_metric_name(), spec.objective().type()}};
+  for (const v1::AdditionalObjective& objective : spec.shirabe().additional_objectives()) {
+    metrics.push_back({objective.metric_name(), objective.type()});
+  }
+  return metrics;
+}
+
 int CountBounds(const v1::ExperimentSpec& spec) {
   int bounds = 0;
   for (const v1::ResultConstraint& constraint : spec.shirabe().constraints()) {
@@ -118,6 +127,31 @@ double BrokenBy(const v1::ResultConstraint& constraint, double value) {
   if (constraint.has_min()) broken = std::max(broken, Difference(constraint.min(), value));
   if (constraint.has_max()) broken = std::max(broken, Difference(value, constraint.max()));
   return broken;
+}
+
+bool CanBreakForGood(const v1::ExperimentSpec& spec, const v1::ResultConstraint& constraint) {
+  const v1::MetricStrategyType strategy = StrategyOf(spec.objective(), constraint.metric_name());
+  return (strategy == v1::MAX && constraint.has_max()) ||
+         (strategy == v1::MIN && constraint.has_min());
+}
+
+std::string WhyBrokenForGood(const v1::ExperimentSpec& spec, const v1::Trial& trial) {
+  for (const v1::ResultConstraint& constraint : spec.shirabe().constraints()) {
+    if (!constraint.stop_early() || !CanBreakForGood(spec, constraint)) continue;
+    const v1::Metric* metric = FindMetric(trial.observation(), constraint.metric_name());
+    if (metric == nullptr) continue;
+    const bool most = StrategyOf(spec.objective(), metric->name()) == v1::MAX;
+    const bool broken = most ? metric->has_max() && metric->max() > constraint.max()
+                             : metric->has_min() && metric->min() < constraint.min();
+    if (!broken) continue;
+    return absl::StrCat(
+        "at step ", most ? metric->max_step() : metric->min_step(), " ", Printable(metric->name()),
+        " ", FormatNumber(most ? metric->max() : metric->min()), most ? " > max " : " < min ",
+        FormatNumber(most ? constraint.max() : constraint.min()), ": broken by ",
+        FormatNumber(BrokenBy(constraint, most ? metric->max() : metric->min())), ", and its ",
+        most ? "greatest" : "least", " value counts");
+  }
+  return "";
 }
 
 suggestion::TrialSummary TrialSummaryOf(const v1::ExperimentSpec& spec, const v1::Trial& trial) {

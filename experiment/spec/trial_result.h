@@ -25,6 +25,13 @@ int CountBounds(const v1::ExperimentSpec& spec);  // c
 // A value of an objective of this type as something to minimise, and back.
 double LossOfType(v1::ObjectiveType type, double value);
 
+// The metrics that are optimised, spec.objective's the first.
+struct ObjectiveMetric {
+  std::string metric;
+  v1::ObjectiveType type = v1::MINIMIZE;
+};
+std::vector<ObjectiveMetric> ObjectiveMetrics(const v1::ExperimentSpec& spec);
+
 struct TrialResult {
   std::vector<double> losses;   // m, finite, to be minimised
   std::vector<double> margins;  // c, finite: ≥ 0 keeps the bound, < 0 breaks it by so much
@@ -44,6 +51,13 @@ std::optional<double> CountedValue(const v1::ExperimentSpec& spec, const v1::Obs
 
 // How far a value is outside the constraint; 0 where it keeps it.
 double BrokenBy(const v1::ResultConstraint& constraint, double value);
+
+// Why a running trial can no longer keep a constraint that asks for its end then (stopEarly), with
+// figures; "" while it can, or has not reported the metric. By the metric's strategy the greatest,
+// or the least, of its values counts, and what has broken the bound counts to the end.
+std::string WhyBrokenForGood(const v1::ExperimentSpec& spec, const v1::Trial& trial);
+// Whether that can ever be said: the strategy goes with the bound.
+bool CanBreakForGood(const v1::ExperimentSpec& spec, const v1::ResultConstraint& constraint);
 
 // As an algorithm sees the trial.
 suggestion::TrialSummary TrialSummaryOf(const v1::ExperimentSpec& spec, const v1::Trial& trial);

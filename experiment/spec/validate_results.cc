@@ -34,6 +34,12 @@ void CheckConstraints(const v1::ExperimentSpec& spec, Findings& findings) {
       findings.Error(path + ".metricName",
                      Quoted(name) + " has a constraint already: give min and max in one");
     }
+    if (constraint.stop_early() && !CanBreakForGood(spec, constraint)) {
+      findings.Error(path + ".stopEarly",
+                     absl::StrCat("a value of ", Quoted(name), " can still come back: give it a ",
+                                  "strategy of ", constraint.has_min() ? "min" : "max",
+                                  " in objective.metricStrategies, or leave this out"));
+    }
     if (!constraint.has_min() && !constraint.has_max()) {
       if (findings.IsUnreadable(path + ".min") || findings.IsUnreadable(path + ".max")) continue;
       findings.Error(path, "give min, max or both: the values that keep it");
@@ -50,11 +56,6 @@ void CheckConstraints(const v1::ExperimentSpec& spec, Findings& findings) {
 void CheckWhoCannot(const v1::ExperimentSpec& spec, Findings& findings) {
   const bool several = HasSeveralObjectives(spec);
   const v1::ShirabeSpec& shirabe = spec.shirabe();
-  if (several && spec.has_early_stopping()) {
-    findings.Error("spec.earlyStopping",
-                   "the rules compare trials by one objective, and one that is poor in it may be "
-                   "the best in another: leave it out, or make of one objective a constraint");
-  }
   if (several && shirabe.has_warm_start()) {
     findings.Error("spec.shirabe.warmStart",
                    "earlier results have one objective: leave it out, or give their points as "

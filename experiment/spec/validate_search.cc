@@ -148,9 +148,7 @@ void CheckStopper(const v1::ExperimentSpec& spec, Findings& findings) {
   if (info == nullptr) return;
   if (!CheckSettings(*info, stopping.algorithm_settings(), path, findings)) return;
   if (findings.errors() > errors) return;
-  const auto created =
-      suggestion::CreateStopper(info->name, {.settings = SettingsOf(stopping.algorithm_settings()),
-                                             .maximize = spec.objective().type() == v1::MAXIMIZE});
+  const auto created = suggestion::CreateStopper(info->name, StopProblemOf(spec));
   if (created.ok()) return;
   const std::string message = Message(created.status());
   findings.Error(PathFor(message, stopping.algorithm_settings(), path), message);

@@ -8,6 +8,7 @@
 
 #include "absl/time/time.h"
 #include "base/printable.h"
+#include "base/status.h"
 #include "base/text/number.h"
 #include "base/timestamp.h"
 #include "experiment/spec/field_rules.h"

@@ -67,6 +67,14 @@ AlgorithmCalls::~AlgorithmCalls() {
   if (proposal != nullptr) proposal->Cancel();
 }
 
+void AlgorithmCalls::Drop() {
+  if (proposal != nullptr) proposal->Cancel();
+  proposal = nullptr;
+  stop = nullptr;
+  recommendation = nullptr;
+  regret = nullptr;
+}
+
 void AlgorithmCalls::ReleaseAnswered() {
   if (proposal != nullptr && proposal->Wait(absl::ZeroDuration())) proposal->history = nullptr;
   if (recommendation != nullptr && recommendation->Wait(absl::ZeroDuration())) {

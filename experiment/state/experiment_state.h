@@ -51,6 +51,7 @@ struct ExperimentMemory {
   std::string stopper_error;              // the last error of the rule that an event has said
   std::optional<int64_t> regret_unknown;  // of so many results its model could say nothing
   bool wait_for_change = false;           // the algorithm said: ask again when a trial has ended
+  bool ranges_changed = false;            // since the history was read: see ReloadHistory
   absl::Duration next_intents;            // when they are read again; monotonic
   std::deque<v1::Intent> asks;            // for trials (ask-and-tell), the oldest first
   std::optional<v1::Intent::Verb> ending_verb;  // STOP, CANCEL or DELETE, once asked for
@@ -60,6 +61,9 @@ struct ExperimentMemory {
 // The algorithm's and the rule's calls that are under way, or done and not yet read.
 struct AlgorithmCalls {
   ~AlgorithmCalls();  // cancels a proposal under way
+
+  // Cancels and forgets all of them.
+  void Drop();
 
   // A call that is done has read what it was asked with: that may change in place again.
   void ReleaseAnswered();
@@ -102,6 +106,9 @@ class ExperimentState {
   // Whether there is anything to commit.
   bool Changed() const;
   Status Commit(db::Store& store);
+  // Once other ranges are committed: the algorithm and the history, made from the store again for
+  // the space as it is now. Calls under way are dropped. Where this fails, so is this state.
+  Status ReloadHistory(db::Store& store);
   // Forgets what is to be committed beside records.
   void DropBatch();
   // In place of all changes: the experiment goes, with all that belongs to it.

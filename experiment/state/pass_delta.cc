@@ -81,8 +81,8 @@ const ReportedPoints& TrialDelta::LoadReportedPoints(ReportedPoints points) {
   return loaded_reported_.emplace(std::move(points));
 }
 
-void TrialDelta::RedrawCurve(suggestion::Curve curve) {
-  curve_ = std::move(curve);
+void TrialDelta::RedrawCurves(std::vector<suggestion::Curve> curves) {
+  curves_ = std::move(curves);
   curve_points_.clear();
 }
 

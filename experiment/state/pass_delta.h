@@ -83,9 +83,14 @@ class TrialDelta {
   const ReportedPoints& LoadReportedPoints(ReportedPoints points);
   void AddReportedPoints(ReportedPoints points) { reported_ = std::move(points); }
 
-  // For the early-stopping rule: the whole curve, or a further point of it.
-  void RedrawCurve(suggestion::Curve curve);
-  void GrowCurve(int64_t step, double loss) { curve_points_.emplace_back(step, loss); }
+  // For the early-stopping rule: the whole curves, by objective, or a further point of one.
+  struct CurvePoint {
+    size_t objective = 0;
+    int64_t step = 0;
+    double loss = 0;
+  };
+  void RedrawCurves(std::vector<suggestion::Curve> curves);
+  void GrowCurve(const CurvePoint& point) { curve_points_.push_back(point); }
 
  private:
   friend class DeltaApplier;
@@ -103,8 +108,8 @@ class TrialDelta {
   std::optional<db::Batch::Supersede> supersede_;
   std::optional<ReportedPoints> loaded_reported_;
   ReportedPoints reported_;
-  std::optional<suggestion::Curve> curve_;
-  std::vector<std::pair<int64_t, double>> curve_points_;
+  std::optional<std::vector<suggestion::Curve>> curves_;
+  std::vector<CurvePoint> curve_points_;
 };
 
 class Delta {

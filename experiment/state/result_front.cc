@@ -95,8 +95,8 @@ bool ResultFront::Add(const History& history, int64_t index) {
   return true;
 }
 
-v1::ResultFront ResultFront::ToStatus(const v1::Experiment& experiment,
-                                      const History& history) const {
+v1::ResultFront ResultFront::ToStatus(const v1::Experiment& experiment, const History& history,
+                                      const OutsideTrials& outside) const {
   const v1::ExperimentSpec& spec = experiment.spec();
   const ExperimentKey key{experiment.metadata().namespace_(), experiment.metadata().name()};
   v1::ResultFront status;
@@ -116,7 +116,10 @@ v1::ResultFront ResultFront::ToStatus(const v1::Experiment& experiment,
     for (const double value : ValuesOf(spec, member->first)) trial.add_values(value);
     if (bytes > kMostParameterBytes) continue;
     auto& assignments = *trial.mutable_parameter_assignments();
-    for (v1::Assignment& assignment : history.space().Decode(history.point(member->second))) {
+    const auto own = outside.find(member->second);
+    std::vector<v1::Assignment> values =
+        own != outside.end() ? own->second : history.space().Decode(history.point(member->second));
+    for (v1::Assignment& assignment : values) {
       bytes += assignment.ByteSizeLong();
       *assignments.Add() = std::move(assignment);
     }

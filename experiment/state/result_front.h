@@ -14,6 +14,9 @@
 
 namespace shirabe::experiment {
 
+// The values of trials that lie outside of the ranges as they are now, by index in the history.
+using OutsideTrials = std::map<int64_t, std::vector<v1::Assignment>>;
+
 class ResultFront {
  public:
   // Of three and more objectives, where each new trial is compared with all of them; what comes
@@ -29,8 +32,8 @@ class ResultFront {
   // As the status shows it. Those that reach all goals come first, then by the losses. The
   // hypervolume is left out where it may take more than some milliseconds: beyond 2,000 trials of
   // two objectives, 150 of three, 50 of four and 20 of more; and where it is no finite number.
-  v1::ResultFront ToStatus(const v1::Experiment& experiment,
-                           const suggestion::History& history) const;
+  v1::ResultFront ToStatus(const v1::Experiment& experiment, const suggestion::History& history,
+                           const OutsideTrials& outside = {}) const;
 
  private:
   bool IsBeaten(const std::vector<double>& losses) const;

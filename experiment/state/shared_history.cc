@@ -3,11 +3,14 @@
 #include <utility>
 
 #include "base/status.h"
+#include "experiment/spec/trial_point.h"
 
 namespace shirabe::experiment {
 
-SharedHistory::SharedHistory(const suggestion::Space& space, const v1::ExperimentSpec& spec)
+SharedHistory::SharedHistory(const suggestion::Space& space, const v1::ExperimentSpec& spec,
+                             int64_t changes)
     : spec_(ResultSpecOf(spec)),
+      changes_(changes),
       history_(std::make_shared<suggestion::History>(space)),  // shared: see the header
       curves_(std::make_shared<suggestion::Curves>()) {}       // shared: see the header
 
@@ -15,8 +18,14 @@ SharedHistory::SharedHistory(const suggestion::Space& space, const v1::Experimen
 void SharedHistory::Add(const v1::Trial& trial) {
   suggestion::History& history = MutableHistory();
   CHECK(trial.number() == history.size() + 1);
-  const auto& x = trial.point().x();
-  history.Add(suggestion::Point(x.begin(), x.end()), TrialSummaryOf(spec_, trial));
+  const TrialPoint at = PointIn(history.space(), changes_, trial);
+  suggestion::TrialSummary view = TrialSummaryOf(spec_, trial);
+  view.earlier = at.earlier;
+  view.outside = at.outside;
+  if (at.outside) {
+    outside_[trial.number() - 1].assign(trial.assignments().begin(), trial.assignments().end());
+  }
+  history.Add(at.point, view);
   history.SetLabels(trial.number() - 1, {trial.labels().begin(), trial.labels().end()});
   AddToFront(trial);
 }
@@ -39,10 +48,13 @@ void SharedHistory::SetPrior(std::vector<suggestion::PriorTrial> prior) {
   MutableHistory().SetPrior(std::move(prior));
 }
 
-suggestion::Curve& SharedHistory::MutableCurve(int64_t trial) {
+suggestion::Curve& SharedHistory::MutableCurve(int64_t trial, size_t objective) {
   if (curves_.use_count() > 1) curves_ = std::make_shared<suggestion::Curves>(*curves_);  // shared
-  if (static_cast<int64_t>(curves_->size()) < trial) curves_->resize(trial);
-  return (*curves_)[trial - 1];
+  curves_->further.resize(spec_.shirabe().additional_objectives_size());
+  std::vector<suggestion::Curve>& of =
+      objective == 0 ? *curves_ : curves_->further.at(objective - 1);
+  if (static_cast<int64_t>(of.size()) < trial) of.resize(trial);
+  return of[trial - 1];
 }
 
 suggestion::History& SharedHistory::MutableHistory() {

@@ -18,8 +18,9 @@ namespace shirabe::experiment {
 
 class SharedHistory {
  public:
-  // Of a specification of which only objectives and constraints are kept.
-  SharedHistory(const suggestion::Space& space, const v1::ExperimentSpec& spec);
+  // Of a specification of which only objectives and constraints are kept. `changes`: how often its
+  // ranges have been changed (trial_point.h).
+  SharedHistory(const suggestion::Space& space, const v1::ExperimentSpec& spec, int64_t changes);
 
   const suggestion::History& history() const { return *history_; }
   using HistoryPtr = std::shared_ptr<const suggestion::History>;  // shared with a proposal
@@ -30,20 +31,27 @@ class SharedHistory {
 
   // Of the trials that have ended; empty where there is one objective.
   const ResultFront& front() const { return front_; }
+  // The values of trials that lie outside of the ranges, whose points do not tell them; by index.
+  const OutsideTrials& outside() const { return outside_; }
 
   // The trial with the next number.
   void Add(const v1::Trial& trial);
   // Whether it has come onto the front.
   bool Update(const v1::Trial& trial);
+  // The curves of the same trials.
+  void AdoptCurves(const SharedHistory& other) { curves_ = other.curves_; }
   void SetMemo(const std::string& memo);
   void SetPrior(std::vector<suggestion::PriorTrial> prior);
-  suggestion::Curve& MutableCurve(int64_t trial);
+  // Of an objective, 0 the first.
+  suggestion::Curve& MutableCurve(int64_t trial, size_t objective);
 
  private:
   suggestion::History& MutableHistory();
   bool AddToFront(const v1::Trial& trial);
 
-  const v1::ExperimentSpec spec_;
+  v1::ExperimentSpec spec_;
+  int64_t changes_;
+  OutsideTrials outside_;
   ResultFront front_;
   std::shared_ptr<suggestion::History> history_;  // shared with a proposal under way
   std::shared_ptr<suggestion::Curves> curves_;    // shared with a question under way

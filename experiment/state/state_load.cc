@@ -5,7 +5,7 @@
 #include "base/text/message_check.h"
 #include "base/timestamp.h"
 #include "experiment/spec/algorithm_setup.h"
-#include "experiment/spec/objective_value.h"
+#include "experiment/spec/trial_result.h"
 #include "experiment/state/experiment_state.h"
 #include "experiment/state/warm_start.h"
 #include "metrics/describe_source.h"
@@ -31,6 +31,19 @@ Status LoadActive(db::Store& store, ExperimentData& data) {
   return absl::OkStatus();
 }
 
+template <class Add>
+Status ReadTrials(db::Store& store, const ExperimentKey& key, const Add& add) {
+  db::TrialQuery query{.experiment = key, .limit = kLoadPage};
+  for (;;) {
+    ASSIGN_OR_RETURN(auto page, store.ListTrials(query));
+    for (db::Versioned<v1::Trial>& versioned : page) {
+      query.after_number = versioned.record.number();
+      add(versioned);
+    }
+    if (static_cast<int64_t>(page.size()) < kLoadPage) return absl::OkStatus();
+  }
+}
+
 Status LoadTrials(db::Store& store, ExperimentData& data) {
   // The counts are made afresh, so that they cannot drift from the trials.
   v1::ExperimentStatus& status = *data.experiment.record.mutable_status();
@@ -38,20 +51,27 @@ Status LoadTrials(db::Store& store, ExperimentData& data) {
     Recount(status, static_cast<v1::TrialPhase>(phase), 0);
   }
   status.set_trials(0);
-  db::TrialQuery query{.experiment = data.key, .limit = kLoadPage};
-  for (;;) {
-    ASSIGN_OR_RETURN(auto page, store.ListTrials(query));
-    for (db::Versioned<v1::Trial>& versioned : page) {
-      query.after_number = versioned.record.number();
-      data.history->Add(versioned.record);
-      status.set_trials(versioned.record.number());
-      Recount(status, versioned.record.phase(), 1);
-      if (IsTerminal(versioned.record.phase())) continue;
-      data.active[versioned.record.number()].trial = std::move(versioned);
-    }
-    if (static_cast<int64_t>(page.size()) < kLoadPage) break;
-  }
+  RETURN_IF_ERROR(ReadTrials(store, data.key, [&](db::Versioned<v1::Trial>& versioned) {
+    data.history->Add(versioned.record);
+    status.set_trials(versioned.record.number());
+    Recount(status, versioned.record.phase(), 1);
+    if (IsTerminal(versioned.record.phase())) return;
+    data.active[versioned.record.number()].trial = std::move(versioned);
+  }));
   return LoadActive(store, data);
+}
+
+// The algorithm and an empty history, for the space as the specification has it now.
+Status LoadSearch(ExperimentData& data) {
+  const v1::Experiment& experiment = data.experiment.record;
+  const v1::ShirabeStatus& status = experiment.status().shirabe();
+  ASSIGN_OR_RETURN(AlgorithmSetup searcher, MakeAlgorithm(experiment));
+  data.setup.algorithm = std::move(searcher.algorithm);
+  data.setup.endpoint = std::move(searcher.endpoint);
+  data.setup.seed = SeedOf(experiment);
+  data.history.emplace(searcher.space, experiment.spec(), status.space_changes());
+  data.history->SetMemo(status.memo());
+  return absl::OkStatus();
 }
 
 // A decision that was due may have been lost with its process: every active trial is judged again.
@@ -60,17 +80,17 @@ Status LoadStopper(db::Store& store, ExperimentData& data) {
   if (!spec.has_early_stopping()) return absl::OkStatus();
   ASSIGN_OR_RETURN(
       data.setup.stopper,
-      suggestion::CreateStopper(spec.early_stopping().algorithm_name(),
-                                {.settings = SettingsOf(spec.early_stopping().algorithm_settings()),
-                                 .maximize = spec.objective().type() == v1::MAXIMIZE}));
-  const std::string& metric = spec.objective().objective_metric_name();
+      suggestion::CreateStopper(spec.early_stopping().algorithm_name(), StopProblemOf(spec)));
+  const auto objectives = ObjectiveMetrics(spec);
   for (int64_t number = 1; number <= data.history->history().size(); ++number) {
-    ASSIGN_OR_RETURN(const auto rows,
-                     store.ListObservations({.trial = {data.key, number}, .metric = metric}));
-    std::map<int64_t, double> losses;
-    for (const db::StoredObservation& row : rows)
-      losses[row.step] = LossOf(spec.objective(), row.value);
-    data.history->MutableCurve(number) = suggestion::CurveOf(losses);
+    for (size_t k = 0; k < objectives.size(); ++k) {
+      ASSIGN_OR_RETURN(const auto rows, store.ListObservations({.trial = {data.key, number},
+                                                                .metric = objectives[k].metric}));
+      std::map<int64_t, double> losses;
+      for (const db::StoredObservation& row : rows)
+        losses[row.step] = LossOfType(objectives[k].type, row.value);
+      data.history->MutableCurve(number, k) = suggestion::CurveOf(losses);
+    }
   }
   for (auto& [number, active] : data.active) active.memory.judge = true;
   return absl::OkStatus();
@@ -113,12 +133,7 @@ StatusOr<std::unique_ptr<ExperimentState>> ExperimentState::Load(db::Store& stor
   ASSIGN_OR_RETURN(data.experiment, store.GetExperiment(key));
   const v1::Experiment& experiment = data.experiment.record;
   RETURN_IF_ERROR(Prefix("experiment " + ToString(key), CheckEnums(experiment)));
-  ASSIGN_OR_RETURN(AlgorithmSetup searcher, MakeAlgorithm(experiment));
-  data.setup.algorithm = std::move(searcher.algorithm);
-  data.setup.endpoint = std::move(searcher.endpoint);
-  data.setup.seed = SeedOf(experiment);
-  data.history.emplace(searcher.space, experiment.spec());
-  data.history->SetMemo(experiment.status().shirabe().memo());
+  RETURN_IF_ERROR(LoadSearch(data));
   ASSIGN_OR_RETURN(data.setup.collector,
                    metrics::CreateCollector(experiment.spec().metrics_collector_spec()));
   RETURN_IF_ERROR(LoadTrials(store, data));
@@ -126,6 +141,22 @@ StatusOr<std::unique_ptr<ExperimentState>> ExperimentState::Load(db::Store& stor
   RETURN_IF_ERROR(LoadPrior(store, data));
   std::unique_ptr<ExperimentState> state(new ExperimentState(std::move(data)));  // private
   return state;
+}
+
+Status ExperimentState::ReloadHistory(db::Store& store) {
+  calls_.Drop();
+  const SharedHistory before = *std::move(data_.history);
+  RETURN_IF_ERROR(LoadSearch(data_));
+  RETURN_IF_ERROR(ReadTrials(store, data_.key, [this](const db::Versioned<v1::Trial>& stored) {
+    const auto active = data_.active.find(stored.record.number());  // newer than what is stored
+    data_.history->Add(active == data_.active.end() ? stored.record : active->second.trial.record);
+  }));
+  data_.history->AdoptCurves(before);
+  RETURN_IF_ERROR(LoadPrior(store, data_));
+  data_.memory.ranges_changed = data_.memory.wait_for_change = false;
+  data_.memory.regret_unknown.reset();
+  data_.memory.algorithm = {};
+  return absl::OkStatus();
 }
 
 }  // namespace shirabe::experiment

@@ -38,9 +38,9 @@ StatusOr<HttpReply> Scale(Call& call) {
   v1::http::ScaleRequest request;
   RETURN_IF_ERROR(ReadBody(call.request, request));
   if (!request.has_parallel_trial_count() && !request.has_max_trial_count() &&
-      !request.has_max_failed_trial_count()) {
+      !request.has_max_failed_trial_count() && request.parameters().empty()) {
     return absl::InvalidArgumentError(
-        "give one of parallelTrialCount, maxTrialCount and maxFailedTrialCount");
+        "give one of parallelTrialCount, maxTrialCount, maxFailedTrialCount and parameters");
   }
   v1::Intent intent;
   intent.set_verb(v1::Intent::SCALE);
@@ -51,6 +51,7 @@ StatusOr<HttpReply> Scale(Call& call) {
   if (request.has_max_failed_trial_count()) {
     intent.set_max_failed_trial_count(request.max_failed_trial_count());
   }
+  *intent.mutable_parameters() = std::move(*request.mutable_parameters());
   return Send(call, intent);
 }
 
@@ -128,9 +129,12 @@ std::vector<Route> IntentRoutes() {
                   "Makes a new trial with the same point", Retry),
       IntentRoute(one + "/trials/{trial}:stop", "stopTrial",
                   "Ends a trial early; its best value counts", StopTrial),
-      WithBody(IntentRoute(one + ":scale", "scaleExperiment",
-                           "Changes the counts of an experiment, also while it runs", Scale),
-               v1::http::ScaleRequest::descriptor()),
+      WithBody(
+          IntentRoute(one + ":scale", "scaleExperiment",
+                      "Changes the counts of an experiment, and ranges of its parameters, also "
+                      "while it runs",
+                      Scale),
+          v1::http::ScaleRequest::descriptor()),
       WithBody(IntentRoute(
                    one + ":try", "tryPoint",
                    "Makes a new trial with these values, before what the algorithm proposes", Try),

@@ -120,7 +120,9 @@ SHIRABE_REGISTER(AlgorithmInfo,
                           "and promotes the best as results come; for many machines at once.",
                   .settings = AshaSettings(),
                   .create = &Asha::Create,
-                  .reshape = &ReshapeToRungs});
+                  .reshape = &ReshapeToRungs,
+                  .several_objectives = true,
+                  .constraints = true});
 
 }  // namespace
 }  // namespace shirabe::suggestion

@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/cancellation.h"
 #include "suggestion/algorithm.h"
@@ -148,6 +149,10 @@ StatusOr<Proposal> Bayesian::Propose(const History& history, int count, const Rn
       });
   if (!config_.replaces.empty()) {
     proposal.algorithm = "a Gaussian process answers for base_estimator " + config_.replaces;
+  } else if (history.size() > gp::Results::kMaxPoints) {
+    constexpr int64_t kHalf = gp::Results::kMaxPoints / 2;
+    proposal.algorithm = absl::StrCat("of many results it learns from the latest ", kHalf,
+                                      " and the best ", kHalf, " of the others");
   }
   return WithMemo(std::move(proposal), memory.Serialize());
 }

@@ -13,7 +13,9 @@ SHIRABE_REGISTER(AlgorithmInfo,
                           "the first choice for long training and more than a few dozen trials.",
                   .settings = RungSettings(ConfigSourceSettings("multivariate-tpe")),
                   .create = &BracketSearch::Create,
-                  .reshape = &ReshapeToRungs});
+                  .reshape = &ReshapeToRungs,
+                  .several_objectives = true,
+                  .constraints = true});
 
 }  // namespace
 }  // namespace shirabe::suggestion

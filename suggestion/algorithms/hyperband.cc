@@ -13,7 +13,9 @@ SHIRABE_REGISTER(AlgorithmInfo,
                           "the end; for long training whose loss shows early who is bad.",
                   .settings = RungSettings({}),
                   .create = &BracketSearch::Create,
-                  .reshape = &ReshapeToRungs});
+                  .reshape = &ReshapeToRungs,
+                  .several_objectives = true,
+                  .constraints = true});
 
 }  // namespace
 }  // namespace shirabe::suggestion

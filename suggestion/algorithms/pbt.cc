@@ -157,7 +157,9 @@ SHIRABE_REGISTER(AlgorithmInfo,
                   .help = "Trains a population, whose worst members again and again go on from the "
                           "checkpoints of the best; for schedules that should change in training.",
                   .settings = PbtSettings(),
-                  .create = &Pbt::Create});
+                  .create = &Pbt::Create,
+                  .several_objectives = true,
+                  .constraints = true});
 
 }  // namespace
 }  // namespace shirabe::suggestion

@@ -127,6 +127,7 @@ Basis BasisOf(const History& history) {
   bool differ = false;
   for (int64_t i = 0; i < history.size(); ++i) {
     const TrialSummary& trial = history.trial(i);
+    if (trial.outside) continue;
     if (trial.state == TrialState::kActive) {
       ++basis.active;
     } else if (trial.state == TrialState::kInfeasible || !std::isfinite(trial.loss)) {

@@ -132,7 +132,8 @@ PedAnova PedAnovaOf(const History& history) {
   std::vector<double> losses;
   for (int64_t i = 0; i < history.size(); ++i) {
     const TrialSummary& trial = history.trial(i);
-    if (trial.state != TrialState::kCompleted || !std::isfinite(trial.loss)) continue;
+    if (trial.outside || trial.state != TrialState::kCompleted || !std::isfinite(trial.loss))
+      continue;
     trials.push_back(i);
     losses.push_back(trial.loss);
   }

@@ -31,6 +31,7 @@ std::optional<CmaGeneration> Parse(const std::string& label, int64_t index) {
 }
 
 std::optional<CmaGeneration> GenerationOf(const History& history, int64_t index) {
+  if (history.trial(index).earlier) return std::nullopt;
   const auto label = history.label(index, CmaReplay::kLabel);
   return label ? Parse(*label, index) : std::nullopt;
 }
@@ -111,6 +112,7 @@ int64_t CmaReplay::CountUnlabelled() const {
 // Whether no trial has a label and the first one is what this algorithm draws first.
 bool CmaReplay::LabelsAreLost() const {
   if (unlabelled_ == 0 || unlabelled_ < in_.history.size()) return false;
+  if (in_.history.trial(0).earlier) return false;
   Sources sources(in_.layout);
   AddPrior(in_.history, sources);
   CmaSearch search = search_;
@@ -126,6 +128,7 @@ void CmaReplay::BeginFromSources() {
   std::vector<double> losses;
   for (int64_t i = 0; i < unlabelled_; ++i) {
     const TrialSummary& view = in_.history.trial(i);
+    if (view.outside) continue;
     if (view.state == TrialState::kActive) settled_ = false;
     if (TierOf(view) != Tier::kCompleted) continue;
     points.push_back(in_.history.point(i));

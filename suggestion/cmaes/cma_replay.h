@@ -6,8 +6,9 @@
 //                a trial without the label belongs to the generation of the one before it
 //   λ            members of a generation; half of them must have ended before the next one begins,
 //                and until then a call gets one more member, so that no slot waits
-//   sources      the trials before the first label (start points, another algorithm) and those of
-//                earlier experiments: where the search begins, by suggestion/cmaes/cma_search.h
+//   sources      the trials before the first label (start points, another algorithm, trials from
+//                before the ranges were changed) and those of earlier experiments: where the search
+//                begins, by suggestion/cmaes/cma_search.h
 //
 // Nothing is kept between proposals. A result that comes late counts in its own generation, as if
 // it had been there in time, and what came after is computed again. The memo is the state after the

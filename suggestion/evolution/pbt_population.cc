@@ -17,7 +17,7 @@ constexpr char kMove[] = "move";  // begin, continue or exploit
 }  // namespace
 
 Population::Population(const History& history, const PopulationOptions& options)
-    : history_(history), options_(options) {
+    : history_(history), order_(history), options_(options) {
   for (int64_t i = 0; i < history.size(); ++i) {
     const bool active = history.trial(i).state == TrialState::kActive;
     if (active) ++active_;
@@ -28,19 +28,12 @@ Population::Population(const History& history, const PopulationOptions& options)
     if (active) continue;
     Generation& generation = generations_[GenerationOf(i)];
     ++generation.ended;
-    if (Usable(i)) generation.ranked.push_back(i);
+    if (order_.HasResult(i)) generation.ranked.push_back(i);
   }
   // Of equals, the older one is the better.
   for (auto& [number, generation] : generations_) {
-    std::stable_sort(generation.ranked.begin(), generation.ranked.end(), [&](int64_t a, int64_t b) {
-      return history.trial(a).loss < history.trial(b).loss;
-    });
+    generation.ranked = order_.Sort(std::move(generation.ranked));
   }
-}
-
-bool Population::Usable(int64_t index) const {
-  const TrialSummary& trial = history_.trial(index);
-  return trial.state == TrialState::kCompleted && !trial.early_stopped && std::isfinite(trial.loss);
 }
 
 // Members are numbered as they begin, so a number that skips some is none of ours.
@@ -70,7 +63,7 @@ std::optional<Population::Step> Population::Next(Rng& rng) {
   }
   int64_t next = -1;
   for (int64_t m = 0; m < size(); ++m) {
-    const bool failed = members_[m].trial >= 0 && !Usable(members_[m].trial);
+    const bool failed = members_[m].trial >= 0 && !order_.HasResult(members_[m].trial);
     if (members_[m].busy || (Last() && members_[m].generation >= *Last() && !failed)) continue;
     if (next < 0 || Before(members_[m], members_[next])) next = m;
   }
@@ -90,8 +83,10 @@ Population::Step Population::GoOn(int64_t member, Rng& rng) const {
   const Member& from = members_[member];
   Step step{.member = member, .generation = from.generation + 1};
   const auto found = generations_.find(from.generation);
-  if (!Usable(from.trial)) {
-    step.why = absl::StrCat("trial ", from.trial + 1, " gave no result");
+  if (!order_.HasResult(from.trial)) {
+    step.why = absl::StrCat(
+        "trial ", from.trial + 1,
+        history_.trial(from.trial).outside ? " is outside of the ranges" : " gave no result");
     return Follow(std::move(step), from.generation, rng);
   }
   const Generation& generation = found->second;

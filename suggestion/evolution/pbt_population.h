@@ -3,7 +3,10 @@
 // checkpoint of the one before. Made again for each proposal from points and labels; the history
 // must outlive it. One thread.
 //
-// Trials without a label (start points, trials from elsewhere) are the first members.
+// Trials without a label (start points, trials from elsewhere) are the first members. With several
+// objectives, or constraints, the best of a generation are those of its front, the lonely ones
+// first, then those of the next front (TrialOrder in suggestion/history.h). A trial that lies
+// outside of ranges that were changed is no one's parent: its member takes over another's.
 #pragma once
 
 #include <cstdint>
@@ -63,7 +66,6 @@ class Population {
     std::vector<int64_t> ranked;  // of them, those with a finite loss, best first
   };
 
-  bool Usable(int64_t index) const;
   std::optional<int64_t> MemberOf(int64_t index) const;
   int64_t GenerationOf(int64_t index) const;
   std::optional<int64_t> Last() const;
@@ -72,6 +74,7 @@ class Population {
   Step Follow(Step step, int64_t generation, Rng& rng) const;
 
   const History& history_;
+  const TrialOrder order_;
   PopulationOptions options_;
   std::vector<Member> members_;
   std::map<int64_t, Generation> generations_;

@@ -142,7 +142,8 @@ std::vector<int64_t> InOrderOfEnds(const History& history) {
   std::vector<int64_t> order;
   for (int64_t i = 0; i < history.size(); ++i) {
     const TrialSummary& trial = history.trial(i);
-    if (trial.state == TrialState::kCompleted && std::isfinite(trial.loss)) order.push_back(i);
+    const bool result = trial.state == TrialState::kCompleted && std::isfinite(trial.loss);
+    if (result && !trial.outside) order.push_back(i);
   }
   std::stable_sort(order.begin(), order.end(), [&history](int64_t a, int64_t b) {
     return history.trial(a).ended < history.trial(b).ended;

@@ -194,6 +194,7 @@ Results Gather(const History& history, int64_t initial) {
   Results results;
   for (int64_t i = 0; i < history.size(); ++i) {
     const TrialSummary& trial = history.trial(i);
+    if (trial.outside) continue;
     if (trial.state == TrialState::kActive) {
       results.pending.push_back(history.point(i));
       continue;

@@ -80,6 +80,8 @@ int64_t BracketSearch::MaxPromotions(const RungBracket& bracket, int rung) const
 }
 
 // A trial is certain to be promoted if it would be even with all unknown results before its own.
+// With several objectives one result can take more than one place from a trial, so that this is no
+// longer certain: then no more are promoted than the rung has room for, those chosen first.
 std::optional<Suggestion> BracketSearch::Promote(RungLedger& book) const {
   for (int b = 0; b < static_cast<int>(book.brackets().size()); ++b) {
     const RungBracket& bracket = book.brackets()[b];
@@ -87,7 +89,7 @@ std::optional<Suggestion> BracketSearch::Promote(RungLedger& book) const {
       const int64_t unknown = MaxPromotions(bracket, k) - bracket.cells[k].ended;
       int64_t quota = bracket.planned;
       for (int i = bracket.first; i <= k; ++i) quota = Promotions(quota, rungs_.eta());
-      if (quota <= unknown) continue;
+      if (quota <= unknown || bracket.cells[k + 1].entered >= quota) continue;
       if (auto promoted = book.Promote(b, k, quota - unknown)) return promoted;
     }
   }

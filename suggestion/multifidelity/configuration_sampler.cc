@@ -17,6 +17,10 @@ bool HasLoss(const TrialSummary& trial) {
   return trial.state == TrialState::kCompleted && std::isfinite(trial.loss);
 }
 
+bool HasSeveral(const History& history) {
+  return history.further_objectives() > 0 || history.constraints() > 0;
+}
+
 // Below this number of results an algorithm draws at random of its own accord.
 int64_t StartupOf(const AlgorithmInfo& info) {
   for (const SettingInfo& setting : info.settings) {
@@ -124,10 +128,12 @@ int ConfigurationSampler::RungOf(const Point& point) const {
 ConfigurationSampler::Known ConfigurationSampler::Collect() const {
   Known known;
   absl::flat_hash_map<uint64_t, size_t> place;  // by Space::Key
+  const std::vector<double> losses = RungOrder();
   for (int64_t i = 0; i < history_.size(); ++i) {
+    if (history_.trial(i).outside) continue;
     const uint64_t key = configurations_.space().Key(configurations_.at(i));
     if (history_.trial(i).state == TrialState::kInfeasible) known.failed.insert(key);
-    if (!HasLoss(history_.trial(i))) {
+    if (!HasLoss(history_.trial(i)) || std::isnan(losses[i])) {
       known.without.push_back(i);
       continue;
     }
@@ -136,9 +142,27 @@ ConfigurationSampler::Known ConfigurationSampler::Collect() const {
       known.losses.emplace_back(rungs_.top() + 1, std::numeric_limits<double>::quiet_NaN());
       known.trial.push_back(i);
     }
-    known.losses[it->second][RungOf(history_.point(i))] = history_.trial(i).loss;
+    known.losses[it->second][RungOf(history_.point(i))] = losses[i];
   }
   return known;
+}
+
+// By trial, what to compare it by with the others of its rung: the loss; with several objectives,
+// or constraints, its place there, and NaN where one of its losses is missing.
+std::vector<double> ConfigurationSampler::RungOrder() const {
+  std::vector<double> losses(history_.size(), std::numeric_limits<double>::quiet_NaN());
+  std::vector<std::vector<int64_t>> rungs(rungs_.top() + 1);
+  const TrialOrder order(history_);
+  for (int64_t i = 0; i < history_.size(); ++i) {
+    if (!HasSeveral(history_)) losses[i] = history_.trial(i).loss;
+    if (order.HasResult(i)) rungs[RungOf(history_.point(i))].push_back(i);
+  }
+  if (!HasSeveral(history_)) return losses;
+  for (std::vector<int64_t>& rung : rungs) {
+    double place = 0;
+    for (const int64_t index : order.Sort(std::move(rung))) losses[index] = place++;
+  }
+  return losses;
 }
 
 // Every configuration once: with its rank, as failed, or as still to come.
@@ -217,7 +241,7 @@ TriedConfigurations::TriedConfigurations(const History& history, std::optional<i
   for (int64_t i = 0; i < history.size(); ++i) {
     Point point = history.point(i);
     if (axis_) point.erase(point.begin() + *axis_);
-    tried_.Add(point, {});
+    tried_.Add(point, {.outside = history.trial(i).outside});
   }
 }
 

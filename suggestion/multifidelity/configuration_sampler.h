@@ -7,9 +7,10 @@
 // F. Hutter, "BOHB: Robust and Efficient Hyperparameter Optimization at Scale", ICML 2018, section
 // 3.2) shows only the highest rung that has enough results, and so forgets most of what was
 // trained; as there, a fixed fraction of the configurations stays random, since what little
-// training shows can mislead. Those that failed, on any rung, and those without a result yet are
-// shown as such. Of an earlier experiment (warm start) the results of its own highest rung are
-// shown.
+// training shows can mislead. With several objectives, or constraints, a configuration's loss on a
+// rung is its place there (TrialOrder), so that the searcher needs to know of one only. Those that
+// failed, on any rung, and those without a result yet are shown as such. Of an earlier experiment
+// (warm start) the results of its own highest rung are shown.
 #pragma once
 
 #include <memory>
@@ -92,6 +93,7 @@ class ConfigurationSampler {
 
   int RungOf(const Point& point) const;
   Known Collect() const;
+  std::vector<double> RungOrder() const;
   void BuildModel();
   void AddPrior();
   std::optional<Suggestion> AskConfigSource(const Rng& root);

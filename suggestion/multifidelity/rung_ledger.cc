@@ -27,10 +27,6 @@ std::optional<int64_t> ParentOf(const History& history, int64_t index) {
   return parent - 1;
 }
 
-bool CanBePromoted(const TrialSummary& trial) {
-  return trial.state == TrialState::kCompleted && !trial.early_stopped && std::isfinite(trial.loss);
-}
-
 std::string Ordinal(int64_t place) {
   const int64_t last_two = place % 100, ones = place % 10;
   if (place == 1) return "best";
@@ -44,7 +40,11 @@ std::string Ordinal(int64_t place) {
 
 RungLedger::RungLedger(const History& history, const Rungs& rungs,
                        std::vector<RungBracket> standing)
-    : history_(history), rungs_(rungs), unvisited_(history), promoted_(history.size()) {
+    : history_(history),
+      rungs_(rungs),
+      order_(history),
+      unvisited_(history),
+      promoted_(history.size()) {
   for (const RungBracket& bracket : standing) Open(bracket.first, bracket.planned);
   std::vector<int> bracket_of(history.size(), -1);
   for (int64_t i = 0; i < history.size(); ++i) {
@@ -97,7 +97,7 @@ void RungLedger::AssignToRung(int64_t index, int bracket) {
   const TrialSummary& trial = history_.trial(index);
   if (trial.state == TrialState::kActive) return;
   ++cell.ended;
-  if (CanBePromoted(trial)) cell.ranked.push_back(index);
+  if (order_.HasResult(index)) cell.ranked.push_back(index);
 }
 
 void RungLedger::Open(int first, int64_t planned) {
@@ -124,10 +124,8 @@ void RungLedger::AssignUnlabelled(int bracket) {
 
 // Of equals, the older one is the better.
 void RungLedger::Rank(RungCell& cell) const {
-  std::sort(cell.ranked.begin(), cell.ranked.end(), [this](int64_t a, int64_t b) {
-    const double loss_a = history_.trial(a).loss, loss_b = history_.trial(b).loss;
-    return loss_a != loss_b ? loss_a < loss_b : a < b;
-  });
+  std::sort(cell.ranked.begin(), cell.ranked.end());
+  cell.ranked = order_.Sort(std::move(cell.ranked));
 }
 
 void RungLedger::Close() {

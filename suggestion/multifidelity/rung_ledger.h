@@ -6,7 +6,10 @@
 // A trial's rung is the value of its resource; its bracket is told by a label. One without that
 // label (a start point, a trial from elsewhere) joins the first of the standing brackets that has
 // room for it. A trial that failed, was stopped early or gave no finite loss has a place on its
-// rung, the last one, and is never promoted.
+// rung, the last one, and is never promoted; nor is one that lies outside of ranges that were
+// changed. With several objectives, or constraints, the best of a rung are those of its front, the
+// lonely ones first, then those of the next front: TrialOrder in suggestion/history.h (R. Schmucker
+// et al., "Multi-objective Asynchronous Successive Halving", 2021).
 #pragma once
 
 #include <cstdint>
@@ -117,6 +120,7 @@ class RungLedger {
 
   const History& history_;
   const Rungs& rungs_;
+  const TrialOrder order_;
   UnvisitedPoints unvisited_;
   std::vector<RungBracket> brackets_;
   std::vector<bool> size_known_;     // by bracket: a label has told its size

@@ -99,6 +99,50 @@ std::vector<Individual> Survivors(std::vector<Individual> individuals, size_t co
   return survivors;
 }
 
+void ReplaceByRanks(std::vector<Individual>& individuals) {
+  if (individuals.empty()) return;
+  std::vector<size_t> order(individuals.size());
+  std::iota(order.begin(), order.end(), 0);
+  for (size_t k = 0; k < individuals[0].losses.size(); ++k) {
+    const auto loss = [&](size_t i) { return individuals[i].losses[k]; };
+    std::sort(order.begin(), order.end(), [&](size_t a, size_t b) { return loss(a) < loss(b); });
+    double rank = 0, before = loss(order[0]);
+    for (const size_t i : order) {
+      rank += loss(i) > before ? 1 : 0;
+      before = loss(i);
+      individuals[i].losses[k] = rank;
+    }
+  }
+}
+
+FrontPlace PlaceOf(size_t which, const std::vector<Individual>& individuals) {
+  std::vector<size_t> order(individuals.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t a, size_t b) { return Before(individuals[a], individuals[b]); });
+  std::vector<Individual> sorted;
+  size_t mine = 0;
+  for (const size_t place : order) {
+    if (place == which) mine = sorted.size();
+    sorted.push_back(individuals[place]);
+  }
+  FrontPlace found;
+  for (const Front& front : FrontsOf(sorted)) {
+    const auto self = std::find(front.begin(), front.end(), mine);
+    if (self == front.end()) {
+      ++found.front;
+      found.better += front.size();
+      continue;
+    }
+    const std::vector<double> distances = CrowdingDistances(sorted, front);
+    const double own = distances[self - front.begin()];
+    found.better += std::count_if(distances.begin(), distances.end(),
+                                  [own](double distance) { return distance > own; });
+    break;
+  }
+  return found;
+}
+
 std::vector<Individual> FirstFront(const std::vector<Individual>& individuals) {
   std::vector<Individual> sorted = individuals;
   std::stable_sort(sorted.begin(), sorted.end(), &Before);

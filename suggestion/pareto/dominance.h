@@ -25,6 +25,18 @@ bool Dominates(const Individual& a, const Individual& b);
 // Equals in the order given.
 std::vector<Individual> Survivors(std::vector<Individual> individuals, size_t count);
 
+// The losses' ranks among all in place of the losses, which may be infinite then: equals share one.
+// It changes which are lonely, and nothing else.
+void ReplaceByRanks(std::vector<Individual>& individuals);
+
+// Where one of them stands among all: how many are surely better, being on a front before its own,
+// or on its own and lonelier. Who is best in one loss of all is behind nothing on the first front.
+struct FrontPlace {
+  size_t front = 0;  // of its own, from 0
+  size_t better = 0;
+};
+FrontPlace PlaceOf(size_t which, const std::vector<Individual>& individuals);
+
 // Those that none of the others dominates, in the order of the trials; equals are all there.
 std::vector<Individual> FirstFront(const std::vector<Individual>& individuals);
 

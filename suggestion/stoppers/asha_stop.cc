@@ -15,11 +15,15 @@
 // on. No trial is stopped at a rung before η trials have been there: fewer cannot say what the best
 // 1/η is. A trial that was let through while few had got as far is judged again at that rung, with
 // those that came after it, until it reaches the next one. Equally good trials go on together.
+//
+// With several objectives b_i(k) is a vector, and those that are better than t are on a front
+// before its own, or on its own and lonelier (R. Schmucker et al., "Multi-objective Asynchronous
+// Successive Halving", 2021): who is the best of all in one objective always goes on.
 #include <algorithm>
 #include <limits>
 
 #include "absl/strings/str_format.h"
-#include "suggestion/early_stopping.h"
+#include "suggestion/objective_curves.h"
 
 namespace shirabe::suggestion {
 namespace {
@@ -27,7 +31,8 @@ namespace {
 class AshaStop : public Stopper {
  public:
   explicit AshaStop(const StopProblem& problem)
-      : eta_(IntSetting(problem.settings, "eta")),
+      : problem_(problem),
+        eta_(IntSetting(problem.settings, "eta")),
         min_resource_(IntSetting(problem.settings, "min_resource")),
         sense_{problem.maximize} {}
 
@@ -43,6 +48,7 @@ class AshaStop : public Stopper {
     // A trial that went on from its parent's checkpoint may have no report up to the rung.
     const Curve::Point* mine = curve->At(rung);
     if (mine == nullptr) return std::nullopt;
+    if (!problem_.further_maximize.empty()) return WhyBehind(index, rung, curves);
     const std::vector<double> there = BestAtRung(rung, curves);
     const auto count = static_cast<int64_t>(there.size());
     const int64_t better =
@@ -54,6 +60,21 @@ class AshaStop : public Stopper {
   }
 
  private:
+  std::optional<std::string> WhyBehind(int64_t index, int64_t rung, const Curves& curves) const {
+    std::vector<int64_t> others;
+    for (int64_t i = 0; i < static_cast<int64_t>(curves.size()); ++i) {
+      if (i != index && curves[i].last_step() >= rung) others.push_back(i);
+    }
+    const auto standing = StandingAt({.trial = index, .step = rung}, others, curves, problem_);
+    if (!standing) return std::nullopt;
+    const int64_t count = standing->peers + 1;
+    const auto better = static_cast<int64_t>(standing->place.better);
+    if (count < eta_ || better < count / eta_) return std::nullopt;
+    return absl::StrFormat("at step %d %s up to step %d is on front %d, behind %d of %d; %d go on",
+                           curves[index].last_step(), standing->values, rung,
+                           standing->place.front + 1, better, count, count / eta_);
+  }
+
   // The step of the highest rung at or below `step` ≥ min_resource.
   int64_t RungBelow(int64_t step) const {
     int64_t rung = min_resource_;
@@ -70,6 +91,7 @@ class AshaStop : public Stopper {
     return bests;
   }
 
+  const StopProblem problem_;
   const int64_t eta_;
   const int64_t min_resource_;
   const MetricDirection sense_;
@@ -93,7 +115,8 @@ SHIRABE_REGISTER(StopperInfo,
                   .settings = {AtLeast("eta", "3", 2, "one in eta goes on, to eta times the steps"),
                                AtLeast("min_resource", "1", 1,
                                        "step at which trials are compared first")},
-                  .create = &AshaStop::Create});
+                  .create = &AshaStop::Create,
+                  .several_objectives = true});
 
 }  // namespace
 }  // namespace shirabe::suggestion

@@ -12,11 +12,15 @@
 // trial that is judged: only what was never as good as the others usually were is given up. The
 // median is the middle value, or the mean of the two middle ones. Katib's program of this name
 // compares with a mean of averages over the first start_step reports, whatever the step.
+//
+// With several objectives b_t and m_i are vectors: t stops if more than half of the others are
+// better, being on a front before its own, or on its own and lonelier; but never while t is on the
+// first front, where none is better than it in everything.
 #include <algorithm>
 
 #include "absl/strings/str_format.h"
 #include "base/statistics.h"
-#include "suggestion/early_stopping.h"
+#include "suggestion/objective_curves.h"
 
 namespace shirabe::suggestion {
 namespace {
@@ -24,7 +28,8 @@ namespace {
 class MedianStop : public Stopper {
  public:
   explicit MedianStop(const StopProblem& problem)
-      : min_trials_(IntSetting(problem.settings, "min_trials_required")),
+      : problem_(problem),
+        min_trials_(IntSetting(problem.settings, "min_trials_required")),
         start_step_(IntSetting(problem.settings, "start_step")),
         sense_{problem.maximize} {}
 
@@ -37,6 +42,7 @@ class MedianStop : public Stopper {
     const Curve* curve = FindCurve(curves, index);
     if (curve == nullptr || curve->last().reports < start_step_) return std::nullopt;
     const Curve::Point& now = curve->last();
+    if (!problem_.further_maximize.empty()) return WhyBehind(index, now.step, history, curves);
     std::vector<double> means;
     for (const Curve::Point& peer : EndedPeers(index, now.step, history, curves)) {
       means.push_back(peer.mean);
@@ -50,6 +56,22 @@ class MedianStop : public Stopper {
   }
 
  private:
+  std::optional<std::string> WhyBehind(int64_t index, int64_t step, const History& history,
+                                       const Curves& curves) const {
+    const auto standing =
+        StandingAt({.trial = index, .step = step, .means = true},
+                   EndedPeerIndices(index, step, history, curves), curves, problem_);
+    if (!standing || standing->peers < min_trials_ || standing->place.front == 0) {
+      return std::nullopt;
+    }
+    const auto better = static_cast<int64_t>(standing->place.better);
+    if (2 * better <= standing->peers) return std::nullopt;
+    return absl::StrFormat(
+        "at step %d best %s is on front %d, behind the averages of %d of %d trials", step,
+        standing->values, standing->place.front + 1, better, standing->peers);
+  }
+
+  const StopProblem problem_;
   const int64_t min_trials_;
   const int64_t start_step_;
   const MetricDirection sense_;
@@ -62,7 +84,8 @@ SHIRABE_REGISTER(
      .help = "Stops a trial whose best is worse than the median of the others' running "
              "averages at the same step; for curves that rarely cross.",
      .settings = {MinTrialsRequired("3"), StartStep("4")},
-     .create = &MedianStop::Create});
+     .create = &MedianStop::Create,
+     .several_objectives = true});
 
 }  // namespace
 }  // namespace shirabe::suggestion

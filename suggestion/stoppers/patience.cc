@@ -9,13 +9,14 @@
 //   stop  ⇔  n − j(g) ≥ patience
 //
 // Prechelt, "Early Stopping — But When?" (1998), the criterion UP with a tolerance. A report that
-// is not a finite number is no gain.
+// is not a finite number is no gain. With several objectives it holds for each of them: a gain in
+// any is one.
 #include <cmath>
 #include <limits>
 
 #include "absl/strings/str_format.h"
 #include "base/text/number.h"
-#include "suggestion/early_stopping.h"
+#include "suggestion/objective_curves.h"
 
 namespace shirabe::suggestion {
 namespace {
@@ -23,12 +24,18 @@ namespace {
 class Patience : public Stopper {
  public:
   explicit Patience(const StopProblem& problem)
-      : patience_(IntSetting(problem.settings, "patience")),
+      : problem_(problem),
+        patience_(IntSetting(problem.settings, "patience")),
         min_delta_(*NumberSetting(problem.settings, "min_delta")),
         start_step_(IntSetting(problem.settings, "start_step")),
         sense_{problem.maximize} {}
 
   static StatusOr<std::unique_ptr<Stopper>> Create(const StopProblem& problem) {
+    if (!problem.further_maximize.empty() && NumberSetting(problem.settings, "min_delta") > 0) {
+      return absl::InvalidArgumentError(
+          "early-stopping rule patience: setting \"min_delta\" is in units of one objective, and "
+          "there are several; leave it out");
+    }
     return std::make_unique<Patience>(problem);
   }
 
@@ -39,6 +46,16 @@ class Patience : public Stopper {
     const Curve::Point gain = LastGain(*curve);
     const int64_t since = curve->last().reports - gain.reports;
     if (since < patience_) return std::nullopt;
+    for (const std::vector<Curve>& further : curves.further) {
+      const bool known = index < static_cast<int64_t>(further.size()) && !further[index].empty();
+      if (!known) continue;
+      const Curve& other = further[index];
+      if (other.last().reports - LastGain(other).reports < patience_) return std::nullopt;
+    }
+    if (!problem_.further_maximize.empty()) {
+      return absl::StrFormat("at step %d no report of the last %d was better in any objective",
+                             curve->last_step(), since);
+    }
     const std::string more = min_delta_ == 0 ? "" : absl::StrFormat(" by more than %g", min_delta_);
     return absl::StrFormat("at step %d no report of the last %d was better%s than %s of step %d",
                            curve->last_step(), since, more, sense_.Show(gain.loss), gain.step);
@@ -53,6 +70,7 @@ class Patience : public Stopper {
     return gain;
   }
 
+  const StopProblem problem_;
   const int64_t patience_;
   const double min_delta_;
   const int64_t start_step_;
@@ -76,7 +94,8 @@ SHIRABE_REGISTER(StopperInfo,
                                 .max = kInfinity,
                                 .help = "a smaller change of the metric is no gain"},
                                StartStep("1")},
-                  .create = &Patience::Create});
+                  .create = &Patience::Create,
+                  .several_objectives = true});
 
 }  // namespace
 }  // namespace shirabe::suggestion

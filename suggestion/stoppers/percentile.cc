@@ -13,12 +13,16 @@
 // in four is stopped with the default of 75. A generous percentile is the safe choice: in Optuna's
 // own comparison (issue 2906) keeping 75 % came out before no pruning at all, and keeping half, or
 // a quarter, after it.
+//
+// With several objectives b_i is a vector: t stops if more than `percentile` percent of the others
+// are better, being on a front before its own, or on its own and lonelier; but never while t is on
+// the first front, where none is better than it in everything.
 #include <algorithm>
 #include <cmath>
 
 #include "absl/strings/str_format.h"
 #include "base/statistics.h"
-#include "suggestion/early_stopping.h"
+#include "suggestion/objective_curves.h"
 
 namespace shirabe::suggestion {
 namespace {
@@ -26,7 +30,8 @@ namespace {
 class Percentile : public Stopper {
  public:
   explicit Percentile(const StopProblem& problem)
-      : percent_(*NumberSetting(problem.settings, "percentile")),
+      : problem_(problem),
+        percent_(*NumberSetting(problem.settings, "percentile")),
         min_trials_(IntSetting(problem.settings, "min_trials_required")),
         start_step_(IntSetting(problem.settings, "start_step")),
         sense_{problem.maximize} {}
@@ -40,6 +45,7 @@ class Percentile : public Stopper {
     const Curve* curve = FindCurve(curves, index);
     if (curve == nullptr || curve->last().reports < start_step_) return std::nullopt;
     const Curve::Point& now = curve->last();
+    if (!problem_.further_maximize.empty()) return WhyNotAmong(index, now.step, history, curves);
     std::vector<double> bests;
     for (const Curve::Point& peer : EndedPeers(index, now.step, history, curves)) {
       bests.push_back(peer.best);
@@ -53,6 +59,22 @@ class Percentile : public Stopper {
   }
 
  private:
+  std::optional<std::string> WhyNotAmong(int64_t index, int64_t step, const History& history,
+                                         const Curves& curves) const {
+    const auto standing =
+        StandingAt({.trial = index, .step = step}, EndedPeerIndices(index, step, history, curves),
+                   curves, problem_);
+    if (!standing || standing->peers < min_trials_ || standing->place.front == 0) {
+      return std::nullopt;
+    }
+    const auto better = static_cast<double>(standing->place.better);
+    if (!(better > percent_ / 100 * static_cast<double>(standing->peers))) return std::nullopt;
+    return absl::StrFormat("at step %d best %s is on front %d, behind %d of %d trials, over %g %%",
+                           step, standing->values, standing->place.front + 1,
+                           standing->place.better, standing->peers, percent_);
+  }
+
+  const StopProblem problem_;
   const double percent_;
   const int64_t min_trials_;
   const int64_t start_step_;
@@ -72,7 +94,8 @@ SHIRABE_REGISTER(StopperInfo,
                                // A quarter of fewer than four is none of them.
                                MinTrialsRequired("4"),
                                StartStep("4")},
-                  .create = &Percentile::Create});
+                  .create = &Percentile::Create,
+                  .several_objectives = true});
 
 }  // namespace
 }  // namespace shirabe::suggestion

@@ -111,7 +111,7 @@ SHIRABE_REGISTER(
     StopperInfo,
     {.name = "threshold",
      .help = "Stops a trial whose metric leaves a range, is no longer a number, or diverges; a "
-             "safeguard that needs no other trials.",
+             "safeguard that needs no other trials. Of several objectives it sees spec.objective.",
      .settings = {{.name = "lower",
                    .type = SettingInfo::Type::kDouble,
                    .help = "stop at a value of the metric below this one"},
@@ -132,7 +132,8 @@ SHIRABE_REGISTER(
                    .help = "stop once it is this many times its gain worse than its best; 0 = "
                            "never"},
                   StartStep("1")},
-     .create = &Threshold::Create});
+     .create = &Threshold::Create,
+     .several_objectives = true});
 
 }  // namespace
 }  // namespace shirabe::suggestion

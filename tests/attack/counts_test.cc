@@ -158,6 +158,40 @@ TEST_F(CountsAttack, CountsBeyondAllBoundsAreRefusedAtTheDoor) {
   AskAndTell("one");
 }
 
+// attacks: gRPC shirabe.v1.Shirabe/SendIntent
+// attacks: HTTP POST /api/v1/namespaces/{namespace}/experiments/{name}:scale
+TEST_F(CountsAttack, RangesThatAreNoneAreRefusedAtTheDoor) {
+  Serve();
+  ASSERT_LT(Create("blue", Spec(kAskedSpec, "blue", "polite"), kBlueToken), 300);
+  std::string many = "0";
+  for (int i = 1; i < 20'000; ++i) many += "," + std::to_string(i);
+  const std::string bodies[] = {
+      R"({"parameters": [{"name": "lr", "feasibleSpace": {"min": "NaN"}}]})",
+      R"({"parameters": [{"name": "lr", "feasibleSpace": {"max": "Infinity"}}]})",
+      R"({"parameters": [{"name": "lr", "feasibleSpace": {"min": 5, "max": -5}}]})",
+      R"({"parameters": [{"name": "lr", "feasibleSpace": {"list": ["a"]}}]})",
+      R"({"parameters": [{"name": "lr", "feasibleSpace": {"step": 1e-300}}]})",
+      R"({"parameters": [{"name": "lr", "feasibleSpace": {"max": 2, "distribution": "normal"}}]})",
+      R"({"parameters": [{"name": "lr", "feasibleSpace": {}}]})",
+      R"({"parameters": [{"name": "../../etc", "feasibleSpace": {"max": 2}}]})",
+      R"({"parameters": [{"name": "lr"}]})",
+      R"({"parameters": [{}]})",
+      R"({"parameters": {"lr": {"max": 2}}})",
+      R"({"parameters": [{"name": "lr", "feasibleSpace": {"list": [)" + many + "]}}]}",
+  };
+  for (const std::string& body : bodies) {
+    const auto refused =
+        Http("POST /api/v1/namespaces/blue/experiments/polite:scale", kBlueToken, body);
+    EXPECT_GE(refused.status, 400) << body.substr(0, 100);
+    EXPECT_LT(refused.status, 500) << body.substr(0, 100) << refused.body;
+  }
+  // Nor by another tenant.
+  const auto other = Http("POST /api/v1/namespaces/blue/experiments/polite:scale", kRedToken,
+                          R"({"parameters": [{"name": "lr", "feasibleSpace": {"max": 2}}]})");
+  EXPECT_GE(other.status, 400);
+  AskAndTell("one");
+}
+
 // attacks: gRPC shirabe.v1.Shirabe/Suggest
 TEST_F(CountsAttack, SuggestionsAreAskedForAFewAtATime) {
   ServeWithin(2048 * kMiB);

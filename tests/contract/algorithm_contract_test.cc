@@ -130,6 +130,19 @@ std::vector<NamedHistory> Histories(const Space& space) {
   const Point point = space.Sample(rng);
   for (int i = 0; i < kMany; ++i) duplicates.Add(point, wave(i));
   histories.push_back({"one point again and again", duplicates});
+  // The ranges were changed: some lie outside now, and labels are of another space.
+  histories.push_back({"of ranges that were changed", Filled(space, kMany, [](int i) {
+                         return TrialSummary{.state = static_cast<TrialState>(i % 3),
+                                             .loss = 1.0 * i,
+                                             .last_step = i,
+                                             .earlier = i < 20,
+                                             .outside = i < 20 && i % 2 == 0};
+                       })});
+  histories.push_back(
+      {"all outside", Filled(space, kMany, [](int i) {
+         return TrialSummary{
+             .state = TrialState::kCompleted, .loss = 1.0 * i, .earlier = true, .outside = true};
+       })});
   histories.push_back({"a prior and no trial", WithPrior(History(space), 1)});
   histories.push_back({"a prior of huge losses", WithPrior(Filled(space, kMany, wave), 1e308)});
   histories.push_back({"a prior of equal losses", WithPrior(Filled(space, 3, wave), 0)});
@@ -159,6 +172,7 @@ bool AllTried(const History& history, const Settings& settings) {
   const Space configurations = axis < space.size() ? space.Without(axis) : space;
   std::set<uint64_t> tried;
   for (int64_t i = 0; i < history.size(); ++i) {
+    if (history.trial(i).outside) continue;
     Point point = history.point(i);
     if (axis < space.size()) point.erase(point.begin() + axis);
     tried.insert(configurations.Key(point));
@@ -172,6 +186,7 @@ void ExpectGoodParent(const v1::Parent& parent, const History& history) {
   ASSERT_GE(parent.trial(), 1);
   ASSERT_LE(parent.trial(), history.size());
   EXPECT_NE(history.trial(parent.trial() - 1).state, TrialState::kActive);
+  EXPECT_FALSE(history.trial(parent.trial() - 1).outside);
 }
 
 // What must hold of every proposal.
@@ -285,6 +300,32 @@ TEST_P(AlgorithmContract, IsAFunctionOfHistoryAndSeedAlone) {
   });
 }
 
+// Two objectives and two bounds of constraints, results of every kind.
+TEST_P(AlgorithmContract, TakesSeveralObjectivesAndConstraintsOrRefuses) {
+  const AlgorithmInfo& info = *Registry<AlgorithmInfo>::Get().Find(GetParam());
+  for (const auto& [name, space] : Accepted()) {
+    SCOPED_TRACE(name);
+    Problem problem = ProblemWith(space);
+    problem.objectives = 2;
+    problem.constraints = 2;
+    const auto algorithm = CreateAlgorithm(GetParam(), problem);
+    ASSERT_EQ(algorithm.ok(), info.several_objectives && info.constraints) << algorithm.status();
+    if (!algorithm.ok()) return;
+    const History history = Filled(space, 40, [](int i) {
+      TrialSummary view{.state = static_cast<TrialState>(i % 3), .loss = std::sin(i)};
+      if (view.state != TrialState::kCompleted) return view;
+      view.further_losses = {std::cos(3 * i)};
+      view.margins = {std::sin(5 * i) + 0.5, i % 7 == 0 ? -1e6 : 1.0};
+      return view;
+    });
+    for (const int count : {1, 5}) {
+      const Proposal proposal = Ask(**algorithm, history, count);
+      ExpectGood(proposal, history, count);
+      ExpectSame(Ask(**algorithm, history, count), proposal);
+    }
+  }
+}
+
 TEST_P(AlgorithmContract, RecommendsATrialThatHasAResult) {
   ForAll([](const Space& space, const History& history) {
     const auto found = Build(space)->Recommend(history);
@@ -294,6 +335,7 @@ TEST_P(AlgorithmContract, RecommendsATrialThatHasAResult) {
     ASSERT_GE(recommended.trial, 0);
     ASSERT_LT(recommended.trial, history.size());
     EXPECT_EQ(history.trial(recommended.trial).state, TrialState::kCompleted);
+    EXPECT_FALSE(history.trial(recommended.trial).outside);
     EXPECT_TRUE(std::isfinite(recommended.loss));
     EXPECT_GE(recommended.deviation, 0);
     EXPECT_FALSE(recommended.reason.empty());

@@ -566,13 +566,15 @@ TEST(Rules, HoldForMessagesToo) {
   EXPECT_THAT(Lines(Validate(v1::Experiment())), Contains(HasSubstr("error: spec: is required")));
 }
 
-TEST(SameExperiment, CountsAndGoalMayChange) {
+TEST(SameExperiment, CountsGoalAndRangesMayChange) {
   const v1::Experiment existing = ParseOnly(kGood);
   v1::Experiment wanted = existing;
   wanted.mutable_spec()->set_max_trial_count(50);
   wanted.mutable_spec()->set_parallel_trial_count(1);
   wanted.mutable_spec()->set_max_failed_trial_count(5);
   wanted.mutable_spec()->mutable_objective()->set_goal(0.5);
+  wanted.mutable_spec()->mutable_parameters(0)->mutable_feasible_space()->set_max(0.5);
+  wanted.mutable_spec()->mutable_parameters(3)->mutable_feasible_space()->add_list("lion");
   (*wanted.mutable_metadata()->mutable_labels())["a"] = "b";
   EXPECT_TRUE(CheckSameExperiment(existing, wanted).ok());
 }
@@ -584,12 +586,11 @@ TEST(SameExperiment, TheFirstDifferenceIsNamed) {
     EXPECT_EQ(status.code(), absl::StatusCode::kAlreadyExists);
     return Message(status);
   };
-  EXPECT_THAT(difference("\"0.1\"", "\"0.2\""),
+  EXPECT_THAT(difference("step: \"8\"", "step: \"4\""),
               HasSubstr("experiment default/good exists and is another search: "
-                        "spec.parameters[0].feasibleSpace.max is \"0.1\" there and \"0.2\" here"));
-  EXPECT_THAT(
-      difference("[sgd, adam]", "[sgd, adam, lion]"),
-      HasSubstr("spec.parameters[3].feasibleSpace.list[2] is nothing there and \"lion\" here"));
+                        "spec.parameters[1].feasibleSpace.step is \"8\" there and \"4\" here"));
+  EXPECT_THAT(difference("max: \"0.1\"", "max: \"0.1\", distribution: logUniform"),
+              HasSubstr("spec.parameters[0].feasibleSpace.distribution"));
   EXPECT_THAT(difference("command: [fit", "command: [fit2"), HasSubstr("containers[0].command[0]"));
 }
 

@@ -113,7 +113,8 @@ class VerbsTest : public testing::Test {
     asked_ = files_.Write("asked.yaml", kVerbsAsked);
     larger_ =
         files_.Write("larger.yaml", Replaced(kVerbsAsked, "maxTrialCount: 4", "maxTrialCount: 9"));
-    other_ = files_.Write("other.yaml", Replaced(kVerbsAsked, "max: \"1\"", "max: \"2\""));
+    other_ = files_.Write("other.yaml",
+                          Replaced(kVerbsAsked, "parameterType: double", "parameterType: int"));
     wrong_ = files_.Write("wrong.yaml", Replaced(kVerbsAsked, "minimize", "minimise"));
   }
 
@@ -191,6 +192,10 @@ TEST_F(VerbsTest, ApplyDiffAndScaleSayWhatChanges) {
   One({"apply", "-f", other_}, 4);
   One({"apply", "-f", wrong_}, 5);
   Both({{{"scale", "asked", "--max-trials", "9"}}, {{"scale", "asked"}, 2}});
+  Both({{{"scale", "asked", "--param", "x=..0.5"}},
+        {{"scale", "asked", "--param", "y=..0.5"}, 5},
+        {{"scale", "asked", "--param", "x"}, 5},
+        {{"scale", "asked", "--param", "x=a,b"}, 5}});
   One({"scale", "nobody", "--parallel", "2"}, 3);
 }
 

@@ -72,7 +72,8 @@ class SteeredRun {
         absl::StrCat(experiment::CurrentCondition(experiment).reason(), " ",
                      status.stop_rule().ShortDebugString(), " since ",
                      status.trials_since_improvement(), " tags ", absl::StrJoin(status.tags(), ","),
-                     " note ", status.note(), " front ", status.front().ShortDebugString(), "\n");
+                     " note ", status.note(), " ranges ", status.space_changes(), " outside ",
+                     status.outside_trials(), " front ", status.front().ShortDebugString(), "\n");
     const auto trials = disk_->ListTrials({.experiment = kSteered});
     for (const auto& [trial, revision] : *trials) {
       absl::StrAppend(&text, trial.number(), " ", v1::TrialPhase_Name(trial.phase()), " ",
@@ -229,7 +230,16 @@ class SteeredRun {
   void Wish(int64_t ended) {
     Rng rng(Mix(seed_, 1000 + static_cast<uint64_t>(ended)));
     v1::Intent intent;
-    switch (rng.Below(5)) {
+    switch (rng.Below(6)) {
+      case 5: {
+        // The ranges become wider and narrower; the best is at 0.3.
+        intent.set_verb(v1::Intent::SCALE);
+        v1::ParameterChange& change = *intent.add_parameters();
+        change.set_name("lr");
+        change.mutable_feasible_space()->set_min(rng.Below(2) == 0 ? 0 : 0.2 * rng.Uniform());
+        change.mutable_feasible_space()->set_max(0.4 + rng.Uniform());
+        break;
+      }
       case 0:
         intent.set_verb(v1::Intent::TRY);
         (*intent.mutable_point()->mutable_fields())["lr"].set_number_value(rng.Uniform());
@@ -335,19 +345,23 @@ TEST(Steering, FaultsChangeNeitherTheTrialsNorTheEnd) {
   const uint64_t first = one == nullptr ? 1 : std::strtoull(one, nullptr, 10);
   const uint64_t last = one == nullptr ? first + 40 : first + 1;
   std::map<std::string, int> rules;
-  int fronts = 0;
+  int fronts = 0, changed = 0, outside = 0;
   for (uint64_t seed = first; seed < last; ++seed) {
     SteeredRun calm(seed, false), disturbed(seed, true);
     ASSERT_EQ(calm.Run(), "") << "SHIRABE_SEED=" << seed;
     ASSERT_EQ(disturbed.Run(), "") << "SHIRABE_SEED=" << seed;
     ASSERT_EQ(calm.Outcome(), disturbed.Outcome()) << "SHIRABE_SEED=" << seed;
     ++rules[calm.Experiment().status().shirabe().stop_rule().rule()];
+    changed += calm.Experiment().status().shirabe().space_changes() > 0;
+    outside += calm.Experiment().status().shirabe().outside_trials() > 0;
     fronts += calm.Experiment().status().shirabe().front().size() > 1;
   }
   if (one != nullptr) return;
   EXPECT_GT(rules["stopWhen.noImprovementTrials"], 5);
   EXPECT_GT(rules["stopWhen.regretBelow"], 2);
   EXPECT_GT(fronts, 5);
+  EXPECT_GT(changed, 10);
+  EXPECT_GT(outside, 3);
 }
 
 }  // namespace

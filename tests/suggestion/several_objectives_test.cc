@@ -90,14 +90,86 @@ TEST(SeveralObjectives, WhoCannotRefusesAndSaysWhoCan) {
   Problem problem{.space = Make({Double("x", {0, 1}), Double("y", {0, 1})}), .objectives = 2};
   const Status refused = CreateAlgorithm("cmaes", problem).status();
   EXPECT_TRUE(absl::IsInvalidArgument(refused));
-  EXPECT_THAT(Message(refused), HasSubstr("cmaes searches for the best of one objective; for "
-                                          "several use auto, bayesianoptimization, grid, motpe"));
+  EXPECT_THAT(Message(refused),
+              HasSubstr("cmaes searches for the best of one objective; for "
+                        "several use asha, auto, bayesianoptimization, bohb, grid, "
+                        "hyperband, motpe"));
   problem.objectives = 1;
   problem.constraints = 1;
   EXPECT_THAT(Message(CreateAlgorithm("cmaes", problem).status()),
               HasSubstr("cmaes knows no constraints on results; use"));
   EXPECT_TRUE(CreateAlgorithm("nsga2", problem).ok());
   EXPECT_TRUE(CreateAlgorithm("auto", problem).ok());
+}
+
+// Of a rung of nine the best three are promoted: its front, whatever the first objective says.
+TEST(SeveralObjectives, ARungPromotesItsFront) {
+  const Space given = Make({Double("x", {0, 1}), Int("epochs", {1, 9})});
+  Problem problem{
+      .space = given, .settings = {{"resource_name", "epochs"}, {"r_l", "9"}}, .objectives = 2};
+  for (const std::string name : {"asha", "hyperband", "bohb"}) {
+    const auto algorithm = CreateAlgorithm(name, problem);
+    ASSERT_TRUE(algorithm.ok()) << algorithm.status();
+    const Space space = *SearchSpace(name, problem);
+    History history(space);
+    const Proposal first = *(*algorithm)->Propose(history, 9, Rng(1));
+    ASSERT_EQ(first.suggestions.size(), 9u);
+    // Trials 8 and 9 are the front; the others are dominated, the better the later.
+    for (int i = 0; i < 9; ++i) {
+      history.Add(first.suggestions[i].point, i == 7   ? Result({5, 0})
+                                              : i == 8 ? Result({0, 5})
+                                                       : Result({20.0 - i, 20.0 - i}));
+      history.SetLabels(i, first.suggestions[i].labels);
+    }
+    const Proposal next = *(*algorithm)->Propose(history, 3, Rng(1));
+    std::vector<int64_t> parents;
+    for (const Suggestion& suggestion : next.suggestions) {
+      if (suggestion.parent) parents.push_back(suggestion.parent->trial());
+    }
+    EXPECT_THAT(parents, ::testing::UnorderedElementsAre(7, 8, 9)) << name;
+  }
+}
+
+// One that breaks a constraint is behind all that keep it, however good.
+TEST(SeveralObjectives, ARungPromotesWhatKeepsItsConstraints) {
+  const Space given = Make({Double("x", {0, 1}), Int("epochs", {1, 9})});
+  Problem problem{
+      .space = given, .settings = {{"resource_name", "epochs"}, {"r_l", "9"}}, .constraints = 1};
+  const auto algorithm = CreateAlgorithm("asha", problem);
+  ASSERT_TRUE(algorithm.ok()) << algorithm.status();
+  History history(*SearchSpace("asha", problem));
+  const Proposal first = *(*algorithm)->Propose(history, 3, Rng(1));
+  for (int i = 0; i < 3; ++i) {
+    history.Add(first.suggestions[i].point, Result({1.0 * i}, {i == 0 ? -1.0 : 1.0}));
+    history.SetLabels(i, first.suggestions[i].labels);
+  }
+  const Proposal next = *(*algorithm)->Propose(history, 1, Rng(1));
+  ASSERT_TRUE(next.suggestions[0].parent);
+  EXPECT_EQ(next.suggestions[0].parent->trial(), 2);
+}
+
+// The worst of a generation, which no front but the last has, goes on from one of the first.
+TEST(SeveralObjectives, APopulationFollowsItsFront) {
+  const Problem problem{.space = Make({Double("x", {0, 1}), Int("epochs", {5, 50, 5})}),
+                        .settings = {{"n_population", "4"},
+                                     {"truncation_threshold", "0.25"},
+                                     {"resource_name", "epochs"}},
+                        .objectives = 2};
+  const auto algorithm = CreateAlgorithm("pbt", problem);
+  ASSERT_TRUE(algorithm.ok()) << algorithm.status();
+  History history(problem.space);
+  const Proposal first = *(*algorithm)->Propose(history, 4, Rng(1));
+  const std::vector<TrialSummary> results = {Result({2, 2}), Result({0, 9}), Result({1, 1.5}),
+                                             Result({9, 0})};
+  for (int i = 0; i < 4; ++i) {
+    history.Add(first.suggestions[i].point, results[i]);
+    history.SetLabels(i, first.suggestions[i].labels);
+  }
+  const Proposal next = *(*algorithm)->Propose(history, 4, Rng(1));
+  ASSERT_EQ(next.suggestions.size(), 4u);
+  EXPECT_THAT(next.suggestions[0].explanation, HasSubstr("trial 1 is among the worst 1 of 4"));
+  EXPECT_NE(next.suggestions[0].parent->trial(), 1);
+  for (int i = 1; i < 4; ++i) EXPECT_EQ(next.suggestions[i].parent->trial(), i + 1);
 }
 
 // ZDT1 (Zitzler, Deb & Thiele 2000) in four dimensions: f2 falls as the root of f1, and all but one

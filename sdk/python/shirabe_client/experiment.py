@@ -242,14 +242,25 @@ class Experiment:
         parallel: Optional[int] = None,
         max_trials: Optional[int] = None,
         max_failed: Optional[int] = None,
+        ranges: Optional[Mapping[str, Mapping[str, Any]]] = None,
     ) -> None:
-        """Changes the counts, also while it runs; None leaves one as it is."""
+        """Changes the counts, also while it runs; None leaves one as it is.
+
+        ranges: parameters whose range gets wider or narrower, each with what changes of its
+        feasibleSpace: {"lr": {"max": 0.5}, "optimizer": {"list": ["sgd", "adam"]}}. Trials that
+        lie outside then are kept as results; the algorithm learns from the others.
+        """
         counts = {
             "parallelTrialCount": parallel,
             "maxTrialCount": max_trials,
             "maxFailedTrialCount": max_failed,
         }
-        self._send("scale", {name: count for name, count in counts.items() if count is not None})
+        body: Json = {name: count for name, count in counts.items() if count is not None}
+        if ranges:
+            body["parameters"] = [
+                {"name": name, "feasibleSpace": dict(space)} for name, space in ranges.items()
+            ]
+        self._send("scale", body)
 
     def try_point(
         self, parameters: Mapping[str, Value], like: Union[int, Trial, None] = None
