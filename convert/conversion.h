@@ -48,7 +48,6 @@ struct ConvertOptions {
   std::string from = {};   // a format; "" = as the file looks
   std::string name = {};   // of the experiment, where the file has none
   std::string image = {};  // that has the program, where the file names none
-  std::string command = {};  // how people call it: for messages of what is missing
 };
 
 std::vector<std::string> FormatNames();
