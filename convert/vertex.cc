@@ -126,6 +126,10 @@ class VertexReader {
     for (const char* key : {"medianAutomatedStoppingSpec", "decayCurveStoppingSpec",
                             "convexAutomatedStoppingSpec", "convexStopConfig"}) {
       if (study.Find(key) == nullptr) continue;
+      if (spec_.shirabe().additional_objectives_size() > 0) {
+        report_.LeftOut(study.At(key), "with several metrics no trial is stopped early here");
+        continue;
+      }
       SetMedianStop(spec_);
       const Target target{"spec.earlyStopping.algorithmName", "medianstop"};
       Fields rule = study.Child(key);
