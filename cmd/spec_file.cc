@@ -62,9 +62,9 @@ StatusOr<TextFile> ReadTextFile(const std::string& path) {
 SpecFile SpecFileFrom(const std::string& shown_name, convert::Conversion conversion) {
   SpecFile file{shown_name, {}};
   if (!experiment::HasErrors(conversion.findings)) {
-    file.notice = absl::StrCat(shown_name, ": converted from ",
-                               convert::FormatTitle(conversion.format), ": ",
-                               convert::Summary(conversion), " (shirabe convert shows all)");
+    file.notice =
+        absl::StrCat(shown_name, ": converted from ", convert::FormatTitle(conversion.format), ": ",
+                     convert::Summary(conversion), " (shirabe convert shows all)");
   }
   experiment::ParsedExperiment& parsed = file.documents.emplace_back();
   parsed.experiment = std::move(conversion.experiment);

@@ -111,9 +111,12 @@ class JobReader {
 
   void ReadAlgorithm(Fields& search) {
     static const std::map<std::string, std::string> kNames = {
-        {"ALGORITHM_UNSPECIFIED", "auto"}, {"GRID_SEARCH", "grid"},
-        {"RANDOM_SEARCH", "random"},       {"POPULATION_BASED_TRAINING", "auto"},
-        {"BAYESIAN_OPTIMIZATION", "bayesianoptimization"}, {"RANDOM", "random"}};
+        {"ALGORITHM_UNSPECIFIED", "auto"},
+        {"GRID_SEARCH", "grid"},
+        {"RANDOM_SEARCH", "random"},
+        {"POPULATION_BASED_TRAINING", "auto"},
+        {"BAYESIAN_OPTIMIZATION", "bayesianoptimization"},
+        {"RANDOM", "random"}};
     std::vector<std::string> words;
     for (const auto& [word, name] : kNames) words.push_back(word);
     const auto word = search.Word("algorithm", words);
@@ -138,10 +141,8 @@ class JobReader {
     spec_.set_max_trial_count(trials == 0 ? 1 : trials);
     TakeCount(search, "maxTrials", "spec.maxTrialCount", spec_.max_trial_count());
     const auto parallel = search.Count("maxParallelTrials", 0).value_or(0);
-    spec_.set_parallel_trial_count(
-        std::min(parallel == 0 ? 1 : parallel, spec_.max_trial_count()));
-    TakeCount(search, "maxParallelTrials", "spec.parallelTrialCount",
-              spec_.parallel_trial_count());
+    spec_.set_parallel_trial_count(std::min(parallel == 0 ? 1 : parallel, spec_.max_trial_count()));
+    TakeCount(search, "maxParallelTrials", "spec.parallelTrialCount", spec_.parallel_trial_count());
     if (const auto failed = search.Count("maxFailedTrials", 0); failed && *failed > 0) {
       spec_.set_max_failed_trial_count(*failed - 1);
       report_.Changed(search.At("maxFailedTrials"),

@@ -52,8 +52,8 @@ class ProgramReader {
   // The container that says so first.
   void ReadImages(Fields& input) {
     std::string from;
-    for (const char* key : {"masterConfig", "workerConfig", "parameterServerConfig",
-                            "evaluatorConfig"}) {
+    for (const char* key :
+         {"masterConfig", "workerConfig", "parameterServerConfig", "evaluatorConfig"}) {
       Fields config = input.Child(key);
       ReadAccelerators(config, std::string(key) == "masterConfig");
       ReadContainer(config);
@@ -128,11 +128,12 @@ class ProgramReader {
     const auto folder = input.Text("jobDir");
     if (!folder) return;
     std::string value = Literal(*folder);
-    if (!single_) absl::StrAppend(&value, absl::EndsWith(value, "/") ? "" : "/",
-                                  "$(CLOUD_ML_TRIAL_ID)");
+    if (!single_)
+      absl::StrAppend(&value, absl::EndsWith(value, "/") ? "" : "/", "$(CLOUD_ML_TRIAL_ID)");
     program_.args.push_back("--job-dir=" + value);
     const bool remote = absl::StrContains(*folder, "://");
-    report_.Changed(input.At("jobDir"), {absl::StrCat(kContainerPath, ".args"), "--job-dir=" + value},
+    report_.Changed(input.At("jobDir"),
+                    {absl::StrCat(kContainerPath, ".args"), "--job-dir=" + value},
                     remote ? "handed to the program, which reads and writes there with rights of "
                              "its own; nothing is copied there or read from it"
                            : "handed to the program");
@@ -148,8 +149,8 @@ class ProgramReader {
   }
 
   void ReadMachines(Fields& input) {
-    const auto tier = input.Word("scaleTier", {"BASIC", "STANDARD_1", "PREMIUM_1", "BASIC_GPU",
-                                               "BASIC_TPU", "CUSTOM"});
+    const auto tier = input.Word(
+        "scaleTier", {"BASIC", "STANDARD_1", "PREMIUM_1", "BASIC_GPU", "BASIC_TPU", "CUSTOM"});
     const Place place = input.At("scaleTier");
     if (tier == "BASIC_TPU") report_.LeftOut(place, "there is no machine with a TPU to ask for");
     if (tier == "CUSTOM") report_.Taken(place, {kResources, "as masterType and masterConfig say"});
@@ -178,7 +179,8 @@ class ProgramReader {
     std::string value = absl::StrCat("cpu ", program_.cpu, ", memory ", program_.memory);
     if (machine->gpus > 0) absl::StrAppend(&value, ", nvidia.com/gpu ", machine->gpus);
     report_.Changed(place, {kResources, value},
-                    absl::StrCat("three quarters of a ", type, ", so that a trial has a node of "
+                    absl::StrCat("three quarters of a ", type,
+                                 ", so that a trial has a node of "
                                  "that size to itself; on one machine nothing is set aside",
                                  more.empty() ? "" : "; ", more));
   }
@@ -195,10 +197,10 @@ class ProgramReader {
       return report_.LeftOut(place, "there is no TPU to ask for");
     }
     program_.gpus = count.value_or(1);
-    report_.Changed(accelerators.Has("count") ? accelerators.At("count") : place,
-                    {absl::StrCat(kResources, ".limits[\"nvidia.com/gpu\"]"),
-                     absl::StrCat(program_.gpus)},
-                    "of any type");
+    report_.Changed(
+        accelerators.Has("count") ? accelerators.At("count") : place,
+        {absl::StrCat(kResources, ".limits[\"nvidia.com/gpu\"]"), absl::StrCat(program_.gpus)},
+        "of any type");
     if (!type || *type == "ACCELERATOR_TYPE_UNSPECIFIED") return;
     report_.LeftOut(accelerators.At("type"),
                     "clusters name types by labels of their own: on GKE set nodeSelector "
@@ -211,8 +213,8 @@ class ProgramReader {
     input.LeaveOut({"runtimeVersion", "pythonVersion"},
                    has_image_ ? "the image decides which versions run"
                               : "python3 of this machine runs it, with the packages that it has");
-    input.LeaveOut({"serviceAccount", "network", "encryptionConfig", "enableWebAccess",
-                    "projectId", "runMode"},
+    input.LeaveOut({"serviceAccount", "network", "encryptionConfig", "enableWebAccess", "projectId",
+                    "runMode"},
                    kHere);
   }
 
@@ -226,8 +228,7 @@ class ProgramReader {
         report_.Error(place, Quoted(*limit) + " is no duration: write seconds, as 7200s");
       } else {
         spec_.mutable_shirabe()->mutable_limits()->set_experiment_seconds(seconds);
-        report_.Taken(place,
-                      {"spec.shirabe.limits.experimentSeconds", FormatNumber(seconds)});
+        report_.Taken(place, {"spec.shirabe.limits.experimentSeconds", FormatNumber(seconds)});
       }
     }
     scheduling.LeaveOut({"maxWaitTime", "priority"}, "trials wait until there is room for them");

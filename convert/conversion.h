@@ -4,8 +4,8 @@
 //   vertex       a HyperparameterTuningJob or CustomJob of Vertex AI, and gcloud's config of one
 //   optuna       the distributions of a study, as Optuna writes them to JSON
 //   wandb        a sweep of Weights & Biases
-// Called by the verbs that read files. Files are hostile: base/text/yaml_tree.h bounds their size and
-// depth, the rules of the specification all that comes of them. Pure functions, any thread.
+// Called by the verbs that read files. Files are hostile: base/text/yaml_tree.h bounds their size
+// and depth, the rules of the specification all that comes of them. Pure functions, any thread.
 #pragma once
 
 #include <optional>
@@ -37,7 +37,7 @@ struct Note {
 };
 
 struct Conversion {
-  std::string format = {};  // one of FormatNames()
+  std::string format = {};         // one of FormatNames()
   v1::Experiment experiment = {};  // without defaults; complete only if no finding is an error
   std::vector<Note> notes = {};    // in the order of the file
   std::vector<experiment::Finding> findings = {};

@@ -22,7 +22,9 @@ struct KnownFormat {
 const std::vector<KnownFormat>& KnownFormats() {
   static const std::vector<KnownFormat> formats = {
       {"ai-platform", "AI Platform", {"trainingInput", "predictionInput"}, ReadAiPlatform},
-      {"vertex", "Vertex AI", {"studySpec", "trialJobSpec", "jobSpec", "workerPoolSpecs"},
+      {"vertex",
+       "Vertex AI",
+       {"studySpec", "trialJobSpec", "jobSpec", "workerPoolSpecs"},
        ReadVertex},
       {"optuna", "Optuna", {"distributions", "search_space"}, ReadOptunaSpace},
       {"wandb", "Weights & Biases", {"method", "early_terminate", "run_cap"}, ReadSweep},

@@ -17,11 +17,11 @@ struct Family {
 };
 
 constexpr Family kFamilies[] = {
-    {"n1-standard-", 3.75}, {"n1-highmem-", 6.5},  {"n1-highcpu-", 0.9},  {"n2-standard-", 4},
-    {"n2-highmem-", 8},     {"n2-highcpu-", 1},    {"n2d-standard-", 4},  {"n2d-highmem-", 8},
-    {"n2d-highcpu-", 1},    {"e2-standard-", 4},   {"e2-highmem-", 8},    {"e2-highcpu-", 1},
-    {"c2-standard-", 4},    {"c2d-standard-", 4},  {"c2d-highmem-", 8},   {"c2d-highcpu-", 2},
-    {"c3-standard-", 4},    {"c3-highmem-", 8},    {"c3-highcpu-", 2},
+    {"n1-standard-", 3.75}, {"n1-highmem-", 6.5}, {"n1-highcpu-", 0.9}, {"n2-standard-", 4},
+    {"n2-highmem-", 8},     {"n2-highcpu-", 1},   {"n2d-standard-", 4}, {"n2d-highmem-", 8},
+    {"n2d-highcpu-", 1},    {"e2-standard-", 4},  {"e2-highmem-", 8},   {"e2-highcpu-", 1},
+    {"c2-standard-", 4},    {"c2d-standard-", 4}, {"c2d-highmem-", 8},  {"c2d-highcpu-", 2},
+    {"c3-standard-", 4},    {"c3-highmem-", 8},   {"c3-highcpu-", 2},
 };
 
 struct NamedType {

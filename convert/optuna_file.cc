@@ -100,8 +100,7 @@ class StudyReader {
       if (word != "minimize" && word != "maximize") {
         report_.Error(place, absl::StrCat("\"", word, "\" is neither minimize nor maximize"));
       }
-      const std::string value =
-          directions.size() == 1 ? "value" : absl::StrCat("value_", i);
+      const std::string value = directions.size() == 1 ? "value" : absl::StrCat("value_", i);
       AddObjective(place, i < names.size() ? names[i] : value, word);
     }
     if (const auto trials = root.Count("n_trials", 1)) {

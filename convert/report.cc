@@ -86,9 +86,8 @@ void Report::Finish(Conversion& conversion) {
   const auto place = [](const auto& one) { return std::make_pair(one.line, one.column); };
   std::stable_sort(findings_.begin(), findings_.end(),
                    [&](const auto& a, const auto& b) { return place(a) < place(b); });
-  std::stable_sort(notes_.begin(), notes_.end(), [&](const Note& a, const Note& b) {
-    return place(a.mark) < place(b.mark);
-  });
+  std::stable_sort(notes_.begin(), notes_.end(),
+                   [&](const Note& a, const Note& b) { return place(a.mark) < place(b.mark); });
   conversion.notes = std::move(notes_);
   conversion.findings = std::move(findings_);
 }

@@ -42,11 +42,11 @@ std::string ReportLines(const Conversion& conversion, const std::string& file) {
                                   ? "flags"
                                   : absl::StrCat(file, ":", note.mark.line, ":", note.mark.column);
     const std::string field = note.field.empty() ? "the whole" : note.field;
-    absl::StrAppend(&text,
-                    Printable(absl::StrCat(place, ": ", OutcomeWord(note.outcome), ": ", field,
-                                           Became(note), note.remark.empty() ? "" : ": ",
-                                           note.remark)),
-                    "\n");
+    absl::StrAppend(
+        &text,
+        Printable(absl::StrCat(place, ": ", OutcomeWord(note.outcome), ": ", field, Became(note),
+                               note.remark.empty() ? "" : ": ", note.remark)),
+        "\n");
   }
   return text;
 }

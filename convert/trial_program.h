@@ -10,7 +10,7 @@
 
 namespace shirabe::convert {
 
-// What an image is called that nobody has named: trials of this machine need none.
+// The image where none is named: trials of this machine need none.
 inline constexpr char kNoImage[] = "local";
 
 struct TrialProgram {

@@ -109,12 +109,14 @@ class VertexReader {
   }
 
   void ReadStrategy(Fields& study) {
-    const auto word = study.Word("measurementSelectionType",
-                                 {"LAST_MEASUREMENT", "BEST_MEASUREMENT",
-                                  "MEASUREMENT_SELECTION_TYPE_UNSPECIFIED"});
+    const auto word = study.Word(
+        "measurementSelectionType",
+        {"LAST_MEASUREMENT", "BEST_MEASUREMENT", "MEASUREMENT_SELECTION_TYPE_UNSPECIFIED"});
     v1::ObjectiveSpec& objective = *spec_.mutable_objective();
     const bool best = word == "BEST_MEASUREMENT";
-    SetStrategy(!best ? v1::LATEST : objective.type() == v1::MINIMIZE ? v1::MIN : v1::MAX,
+    SetStrategy(!best                              ? v1::LATEST
+                : objective.type() == v1::MINIMIZE ? v1::MIN
+                                                   : v1::MAX,
                 objective);
     if (word) {
       report_.Taken(study.At("measurementSelectionType"),
@@ -147,7 +149,8 @@ class VertexReader {
   void ReadTrialCounts(Fields& root) {
     const auto trials = root.Count("maxTrialCount", 1);
     spec_.set_max_trial_count(trials.value_or(1));
-    if (trials) report_.Taken(root.At("maxTrialCount"), {"spec.maxTrialCount", absl::StrCat(*trials)});
+    if (trials)
+      report_.Taken(root.At("maxTrialCount"), {"spec.maxTrialCount", absl::StrCat(*trials)});
     const auto parallel = root.Count("parallelTrialCount", 1);
     spec_.set_parallel_trial_count(std::min(parallel.value_or(1), spec_.max_trial_count()));
     if (parallel) {
@@ -222,8 +225,7 @@ class VertexReader {
     for (Fields& item : fields.Items("conditionalParameterSpecs")) {
       if (report_.full()) return;
       auto* condition = spec_.mutable_shirabe()->mutable_space()->add_conditions();
-      auto& when = (*condition->mutable_when()
-                         ->mutable_fields())[spec_.parameters(parent).name()];
+      auto& when = (*condition->mutable_when()->mutable_fields())[spec_.parameters(parent).name()];
       for (const char* key :
            {"parentCategoricalValues", "parentIntValues", "parentDiscreteValues"}) {
         if (item.Find(key) == nullptr) continue;

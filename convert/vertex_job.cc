@@ -62,17 +62,18 @@ class WorkerReader {
     if (const auto strategy = scheduling.Text("strategy")) {
       const bool spot = *strategy == "SPOT";
       if (spot) spec_.mutable_shirabe()->mutable_capacity()->set_spot(v1::PREFERRED);
-      if (spot) report_.Taken(scheduling.At("strategy"), {"spec.shirabe.capacity.spot", "preferred"});
+      if (spot)
+        report_.Taken(scheduling.At("strategy"), {"spec.shirabe.capacity.spot", "preferred"});
       if (!spot) report_.LeftOut(scheduling.At("strategy"), "machines are as the cluster has them");
     }
     scheduling.LeaveOut({"restartJobOnWorkerRestart", "disableRetries", "maxWaitDuration"},
                         "spec.shirabe.attempts says what is tried again");
     scheduling.Finish(kVertexJob);
-    job.LeaveOut({"serviceAccount", "network", "reservedIpRanges", "tensorboard",
-                  "enableWebAccess", "enableDashboardAccess", "experiment", "experimentRun",
-                  "protectedArtifactLocationId", "persistentResourceId", "pscInterfaceConfig",
-                  "models"},
-                 kGoogleOnly);
+    job.LeaveOut(
+        {"serviceAccount", "network", "reservedIpRanges", "tensorboard", "enableWebAccess",
+         "enableDashboardAccess", "experiment", "experimentRun", "protectedArtifactLocationId",
+         "persistentResourceId", "pscInterfaceConfig", "models"},
+        kGoogleOnly);
     job.LeaveOut({"baseOutputDirectory"},
                  "a program writes to $SHIRABE_OUTPUT_DIR; nothing is copied to a bucket");
   }
@@ -85,10 +86,10 @@ class WorkerReader {
         program_.cpu = CpuRequest(*known);
         program_.memory = MemoryRequest(*known);
         program_.gpus = known->gpus;
-        report_.Changed(machine.At("machineType"),
-                        {resources, absl::StrCat("cpu ", program_.cpu, ", memory ",
-                                                 program_.memory)},
-                        "three quarters of it, so that a trial has such a node to itself");
+        report_.Changed(
+            machine.At("machineType"),
+            {resources, absl::StrCat("cpu ", program_.cpu, ", memory ", program_.memory)},
+            "three quarters of it, so that a trial has such a node to itself");
       } else {
         report_.LeftOut(machine.At("machineType"), "is no type of machine that is known here");
       }

@@ -162,7 +162,8 @@ class SweepReader {
     if (parameter.Find("parameters") != nullptr) {
       return report_.Error(parameter.At("parameters"),
                            "nested parameters cannot be taken over: write them flat, with names "
-                           "such as " + Quoted(name + ".lr"));
+                           "such as " +
+                               Quoted(name + ".lr"));
     }
     const YamlNode* value = parameter.Find("value");
     const auto distribution = parameter.Text("distribution");
@@ -188,9 +189,8 @@ class SweepReader {
     for (const YamlNode& item : values->items) {
       made.mutable_feasible_space()->add_list(SweepText(item));
     }
-    report_.Taken(parameter.At("values"),
-                  {LastParameterPath(spec_) + ".feasibleSpace.list",
-                   absl::StrJoin(made.feasible_space().list(), ", ")});
+    report_.Taken(parameter.At("values"), {LastParameterPath(spec_) + ".feasibleSpace.list",
+                                           absl::StrJoin(made.feasible_space().list(), ", ")});
     parameter.Find("distribution");
     parameter.LeaveOut({"probabilities"}, "all values of a list are equally likely here");
   }
@@ -207,8 +207,9 @@ class SweepReader {
                     {LastParameterPath(spec_) + ".feasibleSpace.distribution", word});
     } else {
       return report_.Error(parameter.At("distribution"),
-                           Quoted(word) + " has no counterpart here: give min and max, with "
-                                          "uniform or log_uniform_values");
+                           Quoted(word) +
+                               " has no counterpart here: give min and max, with "
+                               "uniform or log_uniform_values");
     }
     made.set_parameter_type(spread.integer ? v1::INT : v1::DOUBLE);
     if (spread.distribution != v1::UNIFORM) {

@@ -36,12 +36,12 @@ class CommandReader {
                       "it gets its parameters as arguments; wandb.config has none of them");
     }
     if (root.Has("command")) {
-      report_.Taken(root.At("command"), {absl::StrCat(kContainerPath, ".command"),
-                                         absl::StrJoin(made_.command, " ")});
+      report_.Taken(root.At("command"),
+                    {absl::StrCat(kContainerPath, ".command"), absl::StrJoin(made_.command, " ")});
     }
     if (!reading_.options.image.empty()) made_.image = reading_.options.image;
-    for (const auto& [key, variable] : {std::pair{"project", "WANDB_PROJECT"},
-                                        std::pair{"entity", "WANDB_ENTITY"}}) {
+    for (const auto& [key, variable] :
+         {std::pair{"project", "WANDB_PROJECT"}, std::pair{"entity", "WANDB_ENTITY"}}) {
       const auto value = root.Text(key);
       if (!value) continue;
       made_.env.emplace_back(variable, Literal(*value));
@@ -81,10 +81,12 @@ class CommandReader {
     } else if (absl::StartsWith(word, "${envvar:") && absl::EndsWith(word, "}")) {
       command.push_back(absl::StrCat("$(", word.substr(9, word.size() - 10), ")"));
     } else if (absl::StartsWith(word, "${")) {
-      report_.Error(place, Quoted(word) + " cannot be taken over: known are ${env}, "
-                           "${interpreter}, ${program}, ${args}, ${args_no_hyphens}, "
-                           "${args_no_boolean_flags}, ${args_json}, ${envvar:NAME} and, without "
-                           "parameters of one value, ${args_json_file}");
+      report_.Error(place,
+                    Quoted(word) +
+                        " cannot be taken over: known are ${env}, "
+                        "${interpreter}, ${program}, ${args}, ${args_no_hyphens}, "
+                        "${args_no_boolean_flags}, ${args_json}, ${envvar:NAME} and, without "
+                        "parameters of one value, ${args_json_file}");
       return false;
     } else {
       command.push_back(Literal(word));
@@ -106,9 +108,9 @@ class CommandReader {
   void AddFlags() {
     for (const auto& [name, value] : constants_) {
       if (value == "False") continue;
-      made_.command.push_back(value == "True" ? absl::StrCat("--", Literal(name))
-                                              : absl::StrCat("--", Literal(name), "=",
-                                                             Literal(value)));
+      made_.command.push_back(value == "True"
+                                  ? absl::StrCat("--", Literal(name))
+                                  : absl::StrCat("--", Literal(name), "=", Literal(value)));
     }
     for (const v1::ParameterSpec& parameter : spec_.parameters()) {
       made_.command.push_back(

@@ -59,8 +59,8 @@ Status WriteReport(const ConvertFlags& flags, const convert::Conversion& convers
 Status WriteExperiment(const ConvertFlags& flags, const convert::Conversion& conversion,
                        const std::string& file) {
   if (flags.output == "json") {
-    ASSIGN_OR_RETURN(auto experiment, ParseJson<nlohmann::ordered_json>(
-                                          experiment::ToJson(conversion.experiment)));
+    ASSIGN_OR_RETURN(auto experiment,
+                     ParseJson<nlohmann::ordered_json>(experiment::ToJson(conversion.experiment)));
     const nlohmann::ordered_json both = {{"experiment", std::move(experiment)},
                                          {"report", convert::ReportJson(conversion, file)}};
     Out(both.dump(2) + "\n");

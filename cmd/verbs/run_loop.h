@@ -13,8 +13,8 @@ namespace shirabe::cmd {
 
 struct RunLoopOptions {
   ExperimentKey key;
-  client::ExecutionOptions machines;  // what trials get from this machine
-  std::string again;                  // the command that goes on after an interruption
+  client::ExecutionOptions machines;     // what trials get from this machine
+  std::string again;                     // the command that goes on after an interruption
   std::function<void()> meanwhile = {};  // called again and again while it runs
 };
 

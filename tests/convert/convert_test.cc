@@ -5,6 +5,7 @@
 
 #include <cstdlib>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "base/file_io.h"
@@ -19,7 +20,6 @@ namespace shirabe::convert {
 namespace {
 
 using testing::AllOf;
-using testing::Contains;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -39,8 +39,7 @@ std::string Search(const std::string& lines, const std::string& params) {
                       lines, "    params:\n", params);
 }
 
-constexpr char kParam[] =
-    "      - {parameterName: x, type: DOUBLE, minValue: 1, maxValue: 2}\n";
+constexpr char kParam[] = "      - {parameterName: x, type: DOUBLE, minValue: 1, maxValue: 2}\n";
 
 Conversion Converted(const std::string& text) { return Convert(text, {.name = "it"}); }
 
@@ -117,13 +116,35 @@ TEST(ConvertTest, EveryScalarOfAFileIsAccountedFor) {
   const auto text = ReadFile(SourceDir() + "/tests/testdata/convert/ai-platform.yaml");
   const Conversion conversion = Converted(*text);
   const std::string lines = Lines(conversion);
-  for (const char* field :
-       {"jobId", "labels.team", "scaleTier", "masterType", "masterConfig.imageUri",
-        "acceleratorConfig.count", "acceleratorConfig.type", "workerType", "workerCount", "region",
-        "packageUris", "pythonModule", "args", "jobDir", "runtimeVersion", "pythonVersion",
-        "maxRunningTime", "maxWaitTime", "network", "goal", "hyperparameterMetricTag", "algorithm",
-        "maxTrials", "maxParallelTrials", "maxFailedTrials", "enableTrialEarlyStopping",
-        "resumePreviousJobId", "params[1].scaleType", "params[4].discreteValues"}) {
+  for (const char* field : {"jobId",
+                            "labels.team",
+                            "scaleTier",
+                            "masterType",
+                            "masterConfig.imageUri",
+                            "acceleratorConfig.count",
+                            "acceleratorConfig.type",
+                            "workerType",
+                            "workerCount",
+                            "region",
+                            "packageUris",
+                            "pythonModule",
+                            "args",
+                            "jobDir",
+                            "runtimeVersion",
+                            "pythonVersion",
+                            "maxRunningTime",
+                            "maxWaitTime",
+                            "network",
+                            "goal",
+                            "hyperparameterMetricTag",
+                            "algorithm",
+                            "maxTrials",
+                            "maxParallelTrials",
+                            "maxFailedTrials",
+                            "enableTrialEarlyStopping",
+                            "resumePreviousJobId",
+                            "params[1].scaleType",
+                            "params[4].discreteValues"}) {
     EXPECT_THAT(lines, HasSubstr(absl::StrCat(field, " -> "))) << field;
     if (!absl::StrContains(lines, absl::StrCat(field, " -> "))) {
       EXPECT_THAT(lines, HasSubstr(absl::StrCat(field, ": "))) << field;
@@ -132,8 +153,8 @@ TEST(ConvertTest, EveryScalarOfAFileIsAccountedFor) {
 }
 
 TEST(ConvertTest, WhatTheRulesFindIsSaidOfTheFieldOfTheFile) {
-  const std::string swapped = Search(
-      "", "      - {parameterName: x, type: DOUBLE, minValue: 3, maxValue: 2}\n");
+  const std::string swapped =
+      Search("", "      - {parameterName: x, type: DOUBLE, minValue: 3, maxValue: 2}\n");
   EXPECT_THAT(Findings(Converted(swapped)),
               AllOf(HasSubstr("file:6:50: error: spec.parameters[0].feasibleSpace.min"),
                     HasSubstr("(from trainingInput.hyperparameters.params[0].minValue)")));
@@ -176,13 +197,13 @@ TEST(ConvertTest, WhatIsMissingIsNamed) {
 }
 
 TEST(ConvertTest, FlagsOfAJobWinOverItsFile) {
-  const Conversion conversion = ConvertTrainingJob(
-      {.name = "Job_1",
-       .config = Search("", kParam),
-       .fields = {{"pythonModule", "c.d"}, {"masterConfig.imageUri", "image:1"}},
-       .labels = {{"team", "a"}},
-       .args = {"--one", "$(HOME)"},
-       .package_parent = "/home/me/$(x)"});
+  const Conversion conversion =
+      ConvertTrainingJob({.name = "Job_1",
+                          .config = Search("", kParam),
+                          .fields = {{"pythonModule", "c.d"}, {"masterConfig.imageUri", "image:1"}},
+                          .labels = {{"team", "a"}},
+                          .args = {"--one", "$(HOME)"},
+                          .package_parent = "/home/me/$(x)"});
   ASSERT_EQ(Findings(conversion), "");
   const std::string yaml = experiment::ToYaml(conversion.experiment);
   EXPECT_THAT(yaml, AllOf(HasSubstr("name: job-1"), HasSubstr("- c.d"), HasSubstr("image: image:1"),
@@ -229,8 +250,8 @@ TEST(MachineTypesTest, KnowsFamiliesAndNames) {
   EXPECT_EQ(FindMachineType("complex_model_m_gpu")->gpus, 4);
   EXPECT_EQ(CpuRequest(*FindMachineType("n1-standard-2")), "1500m");
   EXPECT_EQ(CpuRequest(*FindMachineType("n1-standard-16")), "12");
-  for (const char* none : {"", "n1-standard-", "n1-standard-0", "n1-standard--4", "x",
-                           "n1-standard-99999999999"}) {
+  for (const char* none :
+       {"", "n1-standard-", "n1-standard-0", "n1-standard--4", "x", "n1-standard-99999999999"}) {
     EXPECT_FALSE(FindMachineType(none)) << none;
   }
 }

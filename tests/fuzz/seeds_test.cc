@@ -12,7 +12,8 @@
 
 extern "C" {
 using FuzzTarget = int(const uint8_t* data, size_t size);
-FuzzTarget convert_fuzz, exposition_fuzz, gjson_fuzz, grpc_web_frames_fuzz, http_framing_fuzz, http_request_fuzz;
+FuzzTarget convert_fuzz;
+FuzzTarget exposition_fuzz, gjson_fuzz, grpc_web_frames_fuzz, http_framing_fuzz, http_request_fuzz;
 FuzzTarget json_fuzz, katib_fuzz;
 FuzzTarget metric_line_fuzz, reports_fuzz, spec_fuzz, submit_fuzz, template_fuzz, tf_events_fuzz;
 FuzzTarget yaml_fuzz;

@@ -1,5 +1,5 @@
-// ai-platform: jobs in the grammar of `gcloud ai-platform`, over experiments; kubectl-ai_platform is
-// this verb under another name (cmd/main.cc).
+// ai-platform: jobs in the grammar of `gcloud ai-platform`, over experiments; kubectl-ai_platform
+// is this verb under another name (cmd/main.cc).
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/printable.h"
@@ -78,10 +78,12 @@ struct JobVerb {
 };
 
 const std::vector<JobVerb>& JobVerbs() {
-  static const std::vector<JobVerb> verbs = {
-      {{"jobs", "submit", "training"}, true, SubmitJob}, {{"jobs", "list"}, false, ListJobs},
-      {{"jobs", "describe"}, true, DescribeJob},         {{"jobs", "stream-logs"}, true, StreamJobLogs},
-      {{"jobs", "cancel"}, true, CancelJob},             {{"jobs", "get"}, false, ListJobs}};
+  static const std::vector<JobVerb> verbs = {{{"jobs", "submit", "training"}, true, SubmitJob},
+                                             {{"jobs", "list"}, false, ListJobs},
+                                             {{"jobs", "describe"}, true, DescribeJob},
+                                             {{"jobs", "stream-logs"}, true, StreamJobLogs},
+                                             {{"jobs", "cancel"}, true, CancelJob},
+                                             {{"jobs", "get"}, false, ListJobs}};
   return verbs;
 }
 

@@ -36,7 +36,7 @@ constexpr FieldFlag kFieldFlags[] = {
     {"--network", "network", "NAME", "accepted; means nothing here"}};
 
 // Flags of gcloud's that change nothing here.
-constexpr const char* kIgnoredFlags[] = {"--project", "--account", "--staging-bucket",
+constexpr const char* kIgnoredFlags[] = {"--project",  "--account",   "--staging-bucket",
                                          "--packages", "--verbosity", "--task-name"};
 
 // basic-gpu as a file has it.
@@ -139,7 +139,8 @@ StatusOr<ExperimentKey> JobKey(const std::string& name, const std::string& ns) {
     return UsageError(absl::StrCat("the name of a job has at most ", kMaxJobName, " characters, ",
                                    Quoted(name), " has ", name.size()));
   }
-  const bool any = std::any_of(name.begin(), name.end(), [](char c) { return absl::ascii_isalnum(c); });
+  const bool any =
+      std::any_of(name.begin(), name.end(), [](char c) { return absl::ascii_isalnum(c); });
   if (!any) return UsageError(Quoted(name) + " has no letter or digit: name the job");
   return ExperimentKey{ns, client::ExperimentNameFrom(name)};
 }

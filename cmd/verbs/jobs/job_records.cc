@@ -96,10 +96,10 @@ view::Json JobJson(const v1::Experiment& experiment, std::vector<v1::Trial> tria
     json["errorMessage"] = experiment::CurrentCondition(experiment).message();
   }
   if (!status.shirabe().waiting().empty()) json["waiting"] = status.shirabe().waiting();
-  view::Json output = {{"isHyperparameterTuningJob", !IsSingleJob(experiment)},
-                       {"hyperparameterMetricTag", objective.objective_metric_name()},
-                       {"completedTrialCount", status.trials_succeeded() +
-                                                   status.trials_early_stopped()}};
+  view::Json output = {
+      {"isHyperparameterTuningJob", !IsSingleJob(experiment)},
+      {"hyperparameterMetricTag", objective.objective_metric_name()},
+      {"completedTrialCount", status.trials_succeeded() + status.trials_early_stopped()}};
   SortByObjective(objective.type() == v1::MAXIMIZE, trials);
   for (const v1::Trial& trial : trials) output["trials"].push_back(JobTrialJson(trial));
   json["trainingOutput"] = std::move(output);

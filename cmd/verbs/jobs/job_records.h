@@ -13,8 +13,8 @@ namespace shirabe::cmd {
 // A training job without a search: one trial.
 bool IsSingleJob(const v1::Experiment& experiment);
 
-// QUEUED, PREPARING, RUNNING, SUCCEEDED, FAILED, CANCELLING or CANCELLED. One with a search that has
-// found nothing has failed.
+// QUEUED, PREPARING, RUNNING, SUCCEEDED, FAILED, CANCELLING or CANCELLED. One with a search that
+// has found nothing has failed.
 std::string JobState(const v1::Experiment& experiment);
 
 // {jobId, state, createTime, …, trainingOutput: {trials: […]}}, the best trial first.

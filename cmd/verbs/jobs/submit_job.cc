@@ -99,8 +99,8 @@ Status CheckCodeIsThere(const JobFlags& flags, Ground ground, const v1::Experime
 }
 
 StatusOr<v1::Experiment> MakeJob(const JobFlags& flags, const std::string& name, Ground ground) {
-  convert::TrainingJob job{.name = name, .fields = flags.fields, .args = flags.user_args,
-                           .collector = flags.collector};
+  convert::TrainingJob job{
+      .name = name, .fields = flags.fields, .args = flags.user_args, .collector = flags.collector};
   RETURN_IF_ERROR(AddLabels(flags, job));
   std::string shown = "flags";
   if (!flags.config.empty()) {
@@ -145,12 +145,11 @@ StatusOr<int> RunJobHere(const JobFlags& flags, const v1::Experiment& made) {
   RETURN_IF_ERROR(session.client->Submit(experiment, {.absent = true}).status());
   ProgressLine("Job [" + key.name + "] submitted successfully.");
   JobLogs logs(session.client.get(), key, !IsSingleJob(experiment));
-  const RunLoopOptions loop{
-      .key = key,
-      .machines = {.devices = ChooseDevices(flags.gpus, &experiment),
-                   .working_dir = std::filesystem::current_path().string()},
-      .again = "shirabe serve",
-      .meanwhile = [&logs] { logs.PrintSometimes(kLogInterval); }};
+  const RunLoopOptions loop{.key = key,
+                            .machines = {.devices = ChooseDevices(flags.gpus, &experiment),
+                                         .working_dir = std::filesystem::current_path().string()},
+                            .again = "shirabe serve",
+                            .meanwhile = [&logs] { logs.PrintSometimes(kLogInterval); }};
   ASSIGN_OR_RETURN(const RunEnd end, RunUntilEnd(*session.client, loop, interrupts));
   RETURN_IF_ERROR(logs.Print());
   if (end == RunEnd::kInterrupted) return kInterrupted;
@@ -200,8 +199,9 @@ StatusOr<int> SubmitJob(const JobFlags& flags, const std::string& name) {
   Out(absl::StrCat("jobId: ", key.name, "\nstate: ", JobState(stored), "\n"));
   ASSIGN_OR_RETURN(const std::string holder, session.client->Holder(key));
   if (holder.empty() && access.server.empty()) {
-    ProgressLine("no process runs it yet: shirabe serve does, or --stream-logs when it is "
-                 "submitted");
+    ProgressLine(
+        "no process runs it yet: shirabe serve does, or --stream-logs when it is "
+        "submitted");
   }
   return kOk;
 }
