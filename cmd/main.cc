@@ -47,6 +47,12 @@ size_t FindVerbWord(const Arguments& words) {
   return i;
 }
 
+// Called as kubectl-ai_platform, the program is that verb.
+const Verb* VerbOfName(const std::string& called_as) {
+  const std::string name = called_as.substr(called_as.rfind('/') + 1);
+  return name == "kubectl-ai_platform" ? FindVerb("ai-platform") : nullptr;
+}
+
 StatusOr<int> Dispatch(const Arguments& words) {
   if (words.empty()) {
     std::fputs(Usage().c_str(), stderr);
@@ -69,7 +75,9 @@ int Main(int argc, char** argv) {
   KeepFreedMemory();
   SetColor("auto");
   SetPlugin(argv[0]);
-  const StatusOr<int> outcome = Dispatch(Arguments(argv + 1, argv + argc));
+  const Arguments words(argv + 1, argv + argc);
+  const Verb* own = VerbOfName(argv[0]);
+  const StatusOr<int> outcome = own != nullptr ? own->run(words) : Dispatch(words);
   if (!outcome.ok()) PrintError(outcome.status());
   const int code = outcome.ok() ? *outcome : ExitCodeOf(outcome.status());
   const Status written = FlushOut();

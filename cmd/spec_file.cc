@@ -6,7 +6,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/file_io.h"
+#include "client/import_batch.h"
 #include "cmd/terminal.h"
+#include "convert/report_text.h"
 #include "experiment/spec/node_pools_file.h"
 
 namespace shirabe::cmd {
@@ -48,14 +50,47 @@ Status ErrorsIn(const std::string& file, int errors) {
 
 }  // namespace
 
-StatusOr<SpecFile> ReadSpecFile(const std::string& path) {
+StatusOr<TextFile> ReadTextFile(const std::string& path) {
   StatusOr<std::string> text = path == "-" ? ReadStdin() : ReadFile(path, kMaxBytes);
   RETURN_IF_ERROR(text.status());
-  return SpecFile{path == "-" ? "<stdin>" : path, experiment::ParseExperiments(*text)};
+  if (path == "-") return TextFile{"<stdin>", *std::move(text), "converted"};
+  std::string stem = path.substr(path.rfind('/') + 1);
+  stem = stem.substr(0, stem.rfind('.'));
+  return TextFile{path, *std::move(text), client::ExperimentNameFrom(stem)};
+}
+
+SpecFile SpecFileFrom(const std::string& shown_name, convert::Conversion conversion) {
+  SpecFile file{shown_name, {}};
+  if (!experiment::HasErrors(conversion.findings)) {
+    file.notice =
+        absl::StrCat(shown_name, ": converted from ", convert::FormatTitle(conversion.format), ": ",
+                     convert::Summary(conversion), " (shirabe convert shows all)");
+  }
+  experiment::ParsedExperiment& parsed = file.documents.emplace_back();
+  parsed.experiment = std::move(conversion.experiment);
+  experiment::SetDefaults(parsed.experiment);
+  parsed.findings = std::move(conversion.findings);
+  for (const convert::Note& note : conversion.notes) {
+    if (note.outcome != convert::Outcome::kLeftOut) continue;
+    parsed.findings.push_back({.warning = true,
+                               .path = note.field,
+                               .message = "left out: " + note.remark,
+                               .line = note.mark.line,
+                               .column = note.mark.column});
+  }
+  return file;
+}
+
+StatusOr<SpecFile> ReadSpecFile(const std::string& path) {
+  ASSIGN_OR_RETURN(const TextFile file, ReadTextFile(path));
+  auto converted = convert::ConvertIfForeign(file.text, {.name = file.experiment_name});
+  if (converted) return SpecFileFrom(file.shown_name, *std::move(converted));
+  return SpecFile{file.shown_name, experiment::ParseExperiments(file.text)};
 }
 
 Status ReportFindings(const SpecFile& file) {
   int errors = 0;
+  if (!file.notice.empty()) ProgressLine(file.notice);
   for (const experiment::ParsedExperiment& document : file.documents) {
     errors += Print(document.findings, file.shown_name);
   }

@@ -7,6 +7,7 @@
 
 #include "base/status.h"
 #include "cmd/session.h"
+#include "convert/conversion.h"
 #include "experiment/spec/parse_spec.h"
 
 namespace shirabe::cmd {
@@ -14,10 +15,23 @@ namespace shirabe::cmd {
 struct SpecFile {
   std::string shown_name;  // as in messages
   std::vector<experiment::ParsedExperiment> documents;
+  std::string notice = {};  // that it was a file of another system, and what was taken of it
 };
 
-// "-" is stdin. Errors are those of reading; what is wrong with the text is in the documents.
+// The text of a file; "-" is stdin. One that is too long is cut where its reader refuses it.
+struct TextFile {
+  std::string shown_name;
+  std::string text;
+  std::string experiment_name;  // from the name of the file, where the text has none
+};
+StatusOr<TextFile> ReadTextFile(const std::string& path);
+
+// Files of other systems are converted (convert/conversion.h). Errors are those of reading; what is
+// wrong with the text is in the documents.
 StatusOr<SpecFile> ReadSpecFile(const std::string& path);
+
+// A file of another system as one of ours: what was left out of it is a warning.
+SpecFile SpecFileFrom(const std::string& shown_name, convert::Conversion conversion);
 
 // Prints every finding. kInvalidArgument, with their number, if some are errors.
 Status ReportFindings(const SpecFile& file);

@@ -137,6 +137,7 @@ StatusOr<RunEnd> RunUntilEnd(client::LocalClient& client, const RunLoopOptions& 
     stopper.HandleInterrupts(interrupts.Wait(absl::ZeroDuration()));
     // A store that fails for a while fails for the controller, too, which waits and says so.
     if (progress.Update().ok()) display.Show();
+    if (options.meanwhile) options.meanwhile();
     const std::string last_error = controller->LastError(options.key);
     display.LastError(last_error);
     RETURN_IF_ERROR(stopper.CheckStuckInterrupt(last_error));

@@ -2,6 +2,7 @@
 // stops gracefully when the user interrupts. Used by the main thread.
 #pragma once
 
+#include <functional>
 #include <string>
 
 #include "base/status.h"
@@ -12,8 +13,9 @@ namespace shirabe::cmd {
 
 struct RunLoopOptions {
   ExperimentKey key;
-  client::ExecutionOptions machines;  // what trials get from this machine
-  std::string again;                  // the command that goes on after an interruption
+  client::ExecutionOptions machines;     // what trials get from this machine
+  std::string again;                     // the command that goes on after an interruption
+  std::function<void()> meanwhile = {};  // called again and again while it runs
 };
 
 enum class RunEnd { kEnded, kInterrupted };

@@ -12,6 +12,7 @@
 
 extern "C" {
 using FuzzTarget = int(const uint8_t* data, size_t size);
+FuzzTarget convert_fuzz;
 FuzzTarget exposition_fuzz, gjson_fuzz, grpc_web_frames_fuzz, http_framing_fuzz, http_request_fuzz;
 FuzzTarget json_fuzz, katib_fuzz;
 FuzzTarget metric_line_fuzz, reports_fuzz, spec_fuzz, submit_fuzz, template_fuzz, tf_events_fuzz;
@@ -32,6 +33,7 @@ struct Named {
 void PrintTo(const Named& target, std::ostream* out) { *out << target.name; }
 
 constexpr Named kTargets[] = {
+    {"convert", &convert_fuzz},
     {"exposition", &exposition_fuzz},
     {"gjson", &gjson_fuzz},
     {"grpc_web", &grpc_web_frames_fuzz},

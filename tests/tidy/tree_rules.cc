@@ -143,9 +143,9 @@ const std::vector<std::string>& SharedBatches() {
       "experiment experiment/state",
       "client client/charts client/records",
       "view view/plot",
-      "import rehearsal sidecar crd",
+      "import convert rehearsal sidecar crd",
       "service service/common service/grpc service/katib",
-      "cmd/verbs cmd/verbs/page",
+      "cmd/verbs cmd/verbs/jobs cmd/verbs/page",
   };
   return batches;
 }

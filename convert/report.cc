@@ -1,0 +1,95 @@
+#include "convert/report.h"
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "experiment/spec/parse_spec.h"
+
+namespace shirabe::convert {
+namespace {
+
+// Of what is shown of a value: the rest is in the Experiment.
+constexpr size_t kMaxShown = 200;
+
+std::string Shortened(std::string text) {
+  if (text.size() <= kMaxShown) return text;
+  size_t size = kMaxShown;
+  while (size > 0 && (static_cast<unsigned char>(text[size]) & 0xC0) == 0x80) --size;
+  return text.substr(0, size) + "…";
+}
+
+// Whether `path` is the field `parent`, or lies below it.
+bool IsWithin(const std::string& path, const std::string& parent) {
+  if (!absl::StartsWith(path, parent)) return false;
+  return path.size() == parent.size() || path[parent.size()] == '.' || path[parent.size()] == '[';
+}
+
+}  // namespace
+
+void Report::Taken(const Place& place, Target target) {
+  notes_.push_back(
+      {place.path, place.mark, Outcome::kTaken, target.path, Shortened(target.value), ""});
+}
+
+void Report::Changed(const Place& place, Target target, std::string remark) {
+  notes_.push_back({place.path, place.mark, Outcome::kChanged, target.path, Shortened(target.value),
+                    std::move(remark)});
+}
+
+void Report::LeftOut(const Place& place, std::string remark) {
+  notes_.push_back({place.path, place.mark, Outcome::kLeftOut, "", "", std::move(remark)});
+}
+
+void Report::Error(const Place& place, std::string message) {
+  if (full()) return;
+  findings_.push_back({false, place.path, std::move(message), place.mark.line, place.mark.column});
+}
+
+void Report::Warn(const Place& place, std::string message) {
+  if (full()) return;
+  findings_.push_back({true, place.path, std::move(message), place.mark.line, place.mark.column});
+}
+
+// The note whose field holds most of the path.
+const Note* Report::OriginOf(const std::string& path) const {
+  const Note* origin = nullptr;
+  for (const Note& note : notes_) {
+    if (note.became.empty()) continue;
+    const bool below = IsWithin(note.became, path);  // the part of what is wrong as a whole
+    if (!IsWithin(path, note.became) && !below) continue;
+    if (origin == nullptr || (!below && note.became.size() > origin->became.size())) {
+      origin = &note;
+    }
+  }
+  return origin;
+}
+
+void Report::CheckExperiment(const v1::Experiment& experiment) {
+  v1::Experiment whole = experiment;
+  experiment::SetDefaults(whole);
+  for (experiment::Finding& finding : experiment::Validate(whole)) {
+    const Note* origin = OriginOf(finding.path);
+    if (origin != nullptr) {
+      finding.line = origin->mark.line;
+      finding.column = origin->mark.column;
+      finding.message = absl::StrCat(finding.message, " (from ", origin->field, ")");
+    }
+    findings_.push_back(std::move(finding));
+  }
+}
+
+void Report::Finish(Conversion& conversion) {
+  if (!experiment::HasErrors(findings_)) CheckExperiment(conversion.experiment);
+  const auto place = [](const auto& one) { return std::make_pair(one.line, one.column); };
+  std::stable_sort(findings_.begin(), findings_.end(),
+                   [&](const auto& a, const auto& b) { return place(a) < place(b); });
+  std::stable_sort(notes_.begin(), notes_.end(),
+                   [&](const Note& a, const Note& b) { return place(a.mark) < place(b.mark); });
+  conversion.notes = std::move(notes_);
+  conversion.findings = std::move(findings_);
+}
+
+}  // namespace shirabe::convert

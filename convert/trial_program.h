@@ -1,0 +1,37 @@
+// The object that runs a trial, made from what other systems say of a program: a Job with one
+// container, which is a process on a laptop. Pure functions.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "proto/shirabe/v1/experiment.pb.h"
+
+namespace shirabe::convert {
+
+// The image where none is named: trials of this machine need none.
+inline constexpr char kNoImage[] = "local";
+
+struct TrialProgram {
+  std::string image = kNoImage;
+  std::vector<std::string> command = {};  // as the container has it: $(VAR) is expanded
+  std::vector<std::string> args = {};
+  std::vector<std::pair<std::string, std::string>> env = {};
+  std::string cpu = {}, memory = {};  // requests; "" = none
+  int gpus = 0;
+};
+
+// A text that a container hands on as it is: "$(" and "$$" would be expanded.
+std::string Literal(const std::string& text);
+// What stands for the value of a parameter.
+std::string ValueOf(const std::string& parameter);
+
+// Sets spec.trialTemplate, with a trialParameter for each parameter that the program is given.
+void SetTemplate(const TrialProgram& program, v1::ExperimentSpec& spec);
+
+// Where parts of it are, for reports.
+inline constexpr char kContainerPath[] =
+    "spec.trialTemplate.trialSpec.spec.template.spec.containers[0]";
+
+}  // namespace shirabe::convert

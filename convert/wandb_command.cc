@@ -1,0 +1,158 @@
+#include "convert/wandb_command.h"
+
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/printable.h"
+#include "convert/trial_program.h"
+
+namespace shirabe::convert {
+namespace {
+
+// Of a command, with ${args} taken apart: a short text must not become a long one again and again.
+constexpr size_t kMaxCommandWords = 5'000;
+
+class CommandReader {
+ public:
+  CommandReader(const Reading& reading, const Constants& constants)
+      : spec_(*reading.experiment.mutable_spec()),
+        reading_(reading),
+        report_(reading.report),
+        constants_(constants) {}
+
+  void Run(Fields& root) {
+    const auto program = root.Text("program");
+    std::vector<std::string> command = root.Texts("command");
+    if (command.empty()) command = {"${env}", "${interpreter}", "${program}", "${args}"};
+    program_name_ = program.value_or("");
+    const Place place = root.At(root.Has("command") ? "command" : "program");
+    for (const std::string& word : command) {
+      if (!AddWord(word, place)) return;
+    }
+    if (program) {
+      report_.Changed(root.At("program"), {absl::StrCat(kContainerPath, ".command"), *program},
+                      "it gets its parameters as arguments; wandb.config has none of them");
+    }
+    if (root.Has("command")) {
+      report_.Taken(root.At("command"),
+                    {absl::StrCat(kContainerPath, ".command"), absl::StrJoin(made_.command, " ")});
+    }
+    if (!reading_.options.image.empty()) made_.image = reading_.options.image;
+    for (const auto& [key, variable] :
+         {std::pair{"project", "WANDB_PROJECT"}, std::pair{"entity", "WANDB_ENTITY"}}) {
+      const auto value = root.Text(key);
+      if (!value) continue;
+      made_.env.emplace_back(variable, Literal(*value));
+      report_.Taken(root.At(key), {absl::StrCat(kContainerPath, ".env"), variable});
+    }
+    SetTemplate(made_, spec_);
+  }
+
+ private:
+  // False after an error.
+  bool AddWord(const std::string& word, const Place& place) {
+    if (!AddKnown(word, place)) return false;
+    if (made_.command.size() <= kMaxCommandWords) return true;
+    report_.Error(place, absl::StrCat("comes to more than ", kMaxCommandWords, " words"));
+    return false;
+  }
+
+  bool AddKnown(const std::string& word, const Place& place) {
+    std::vector<std::string>& command = made_.command;
+    if (word == "${env}") {
+      command.push_back("/usr/bin/env");
+    } else if (word == "${interpreter}") {
+      command.push_back("python3");
+    } else if (word == "${program}") {
+      if (program_name_.empty()) report_.Error(place, "program is missing: which script to run");
+      command.push_back(Literal(program_name_));
+    } else if (word == "${args}") {
+      AddArgs("--");
+    } else if (word == "${args_no_hyphens}") {
+      AddArgs("");
+    } else if (word == "${args_no_boolean_flags}") {
+      AddFlags();
+    } else if (word == "${args_json}") {
+      command.push_back(ArgsJson());
+    } else if (word == "${args_json_file}" && constants_.empty()) {
+      command.push_back("$(SHIRABE_PARAMS_FILE)");
+    } else if (absl::StartsWith(word, "${envvar:") && absl::EndsWith(word, "}")) {
+      command.push_back(absl::StrCat("$(", word.substr(9, word.size() - 10), ")"));
+    } else if (absl::StartsWith(word, "${")) {
+      report_.Error(place,
+                    Quoted(word) +
+                        " cannot be taken over: known are ${env}, "
+                        "${interpreter}, ${program}, ${args}, ${args_no_hyphens}, "
+                        "${args_no_boolean_flags}, ${args_json}, ${envvar:NAME} and, without "
+                        "parameters of one value, ${args_json_file}");
+      return false;
+    } else {
+      command.push_back(Literal(word));
+    }
+    return true;
+  }
+
+  void AddArgs(const std::string& dashes) {
+    for (const auto& [name, value] : constants_) {
+      made_.command.push_back(absl::StrCat(dashes, Literal(name), "=", Literal(value)));
+    }
+    for (const v1::ParameterSpec& parameter : spec_.parameters()) {
+      made_.command.push_back(
+          absl::StrCat(dashes, Literal(parameter.name()), "=", ValueOf(parameter.name())));
+    }
+  }
+
+  // Of one value: --name where it is true, nothing where it is false.
+  void AddFlags() {
+    for (const auto& [name, value] : constants_) {
+      if (value == "False") continue;
+      made_.command.push_back(value == "True"
+                                  ? absl::StrCat("--", Literal(name))
+                                  : absl::StrCat("--", Literal(name), "=", Literal(value)));
+    }
+    for (const v1::ParameterSpec& parameter : spec_.parameters()) {
+      made_.command.push_back(
+          absl::StrCat("--", Literal(parameter.name()), "=", ValueOf(parameter.name())));
+    }
+  }
+
+  std::string ArgsJson() const {
+    const auto quoted = [](const std::string& text) {
+      return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+    };
+    std::vector<std::string> pairs;
+    for (const auto& [name, value] : constants_) {
+      pairs.push_back(absl::StrCat(Literal(quoted(name)), ": ", Literal(quoted(value))));
+    }
+    for (const v1::ParameterSpec& parameter : spec_.parameters()) {
+      const bool text = parameter.parameter_type() == v1::CATEGORICAL;
+      const std::string value = ValueOf(parameter.name());
+      pairs.push_back(absl::StrCat(Literal(quoted(parameter.name())), ": ",
+                                   text ? absl::StrCat("\"", value, "\"") : value));
+    }
+    return absl::StrCat("{", absl::StrJoin(pairs, ", "), "}");
+  }
+
+  v1::ExperimentSpec& spec_;
+  const Reading& reading_;
+  Report& report_;
+  const Constants& constants_;
+  TrialProgram made_;
+  std::string program_name_;
+};
+
+}  // namespace
+
+std::string SweepText(const YamlNode& scalar) {
+  if (scalar.kind == YamlNode::Kind::kBoolean) return scalar.boolean ? "True" : "False";
+  if (scalar.kind == YamlNode::Kind::kNull) return "None";
+  return scalar.text;
+}
+
+void ReadSweepCommand(const Reading& reading, Fields& root, const Constants& constants) {
+  CommandReader(reading, constants).Run(root);
+}
+
+}  // namespace shirabe::convert
