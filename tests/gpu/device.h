@@ -2,6 +2,7 @@
 // is linked: the kernels on the processor, or libshirabe-cuda.so.
 #pragma once
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <Eigen/Dense>

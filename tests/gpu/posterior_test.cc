@@ -92,10 +92,10 @@ TEST_F(PosteriorTest, WhatIsNotAskedForChangesNothing) {
     scoring.u = points.u.data();
     EXPECT_EQ(shirabe_cuda_score(one.posterior, &scoring), kOk);
   };
-  ask({.mean = mean.data()});
-  ask({.variance = variance.data()});
-  ask({.mean_slopes = mean_slopes.data()});
-  ask({.variance_slopes = variance_slopes.data()});
+  ask({0, nullptr, nullptr, mean.data(), nullptr, nullptr, nullptr});
+  ask({0, nullptr, nullptr, nullptr, variance.data(), nullptr, nullptr});
+  ask({0, nullptr, nullptr, nullptr, nullptr, mean_slopes.data(), nullptr});
+  ask({0, nullptr, nullptr, nullptr, nullptr, nullptr, variance_slopes.data()});
   ask({});
   EXPECT_EQ(mean, all.mean);
   EXPECT_EQ(variance, all.variance);
