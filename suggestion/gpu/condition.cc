@@ -8,7 +8,7 @@ namespace {
 // more each time.
 constexpr double kFirstJitter = 1e-10, kLastJitter = 1e3;
 
-void Divide(Divider& memory, Item& item) {
+void DivideForPosterior(Divider& memory, Item& item) {
   const int64_t padded = item.padded;
   item.w = memory.Next(padded * padded);
   item.ones = memory.Next(padded);
@@ -25,11 +25,11 @@ Code Reserve(const DeviceModel& model, const double* theta, DevicePosterior& pos
   posterior.item = ItemOf(inputs, KernelOf(inputs, theta, lengths.data()), posterior.item.m);
   Item& item = posterior.item;
   Divider none(nullptr);
-  Divide(none, item);
+  DivideForPosterior(none, item);
   Code code = posterior.memory.Reserve(none.used());
   if (code != kOk) return code;
   Divider memory(posterior.memory.data());
-  Divide(memory, item);
+  DivideForPosterior(memory, item);
   return CopyToDevice(
       posterior.memory.data() + (item.kernel.inverse_lengths - posterior.memory.data()),
       lengths.data(), lengths.size() * sizeof(double));

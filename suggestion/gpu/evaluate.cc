@@ -16,7 +16,7 @@ int SlotsOf(const Evaluation& evaluation) {
 }
 
 // What has to be there while an item is worked on; of its results, see ResultsOf.
-void Divide(Divider& memory, int slots, Item& item) {
+void DivideForItem(Divider& memory, int slots, Item& item) {
   const int64_t padded = item.padded, tiles = item.tiles;
   item.k = memory.Next(padded * padded);
   item.w = memory.Next(padded * padded);
@@ -26,10 +26,10 @@ void Divide(Divider& memory, int slots, Item& item) {
   item.partials = memory.Next(tiles * (tiles + 1) / 2 * slots);
 }
 
-int64_t SizeOf(const Evaluation& evaluation) {
+int64_t SizeOfItem(const Evaluation& evaluation) {
   Item item = ItemOf(*evaluation.model->inputs, Kernel{}, 1);
   Divider none(nullptr);
-  Divide(none, SlotsOf(evaluation), item);
+  DivideForItem(none, SlotsOf(evaluation), item);
   return none.used();
 }
 
@@ -37,7 +37,7 @@ int64_t SizeOf(const Evaluation& evaluation) {
 int64_t CountWithin(const Span& batch, int64_t budget) {
   int64_t count = 0, size = 0;
   while (count < batch.count) {
-    size += SizeOf(batch.begin[count]);
+    size += SizeOfItem(batch.begin[count]);
     if (count > 0 && size > budget) break;
     ++count;
   }
@@ -80,7 +80,7 @@ Part Prepare(const Span& span) {
 // Gives the items their memory, and brings them to the device.
 Code Place(Context& context, const Span& span, Part& part) {
   int64_t size = 0;
-  for (int64_t i = 0; i < span.count; ++i) size += SizeOf(span.begin[i]);
+  for (int64_t i = 0; i < span.count; ++i) size += SizeOfItem(span.begin[i]);
   Code code = context.workspace.Reserve(size);
   if (code == kOk) code = context.lengths.Reserve(static_cast<int64_t>(part.lengths.size()));
   if (code == kOk) code = context.results.Reserve(static_cast<int64_t>(part.results.size()));
@@ -91,7 +91,7 @@ Code Place(Context& context, const Span& span, Part& part) {
   for (int64_t i = 0; i < span.count; ++i) {
     Item& item = part.items[i];
     const int slots = SlotsOf(span.begin[i]);
-    Divide(memory, slots, item);
+    DivideForItem(memory, slots, item);
     item.kernel.inverse_lengths = lengths;
     lengths += slots - 3;
     item.scalars = results;

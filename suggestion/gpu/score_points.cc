@@ -33,7 +33,7 @@ struct Room {
   ScoreStage stage;
 };
 
-Room Divide(Divider& memory, const Question& question, int64_t count) {
+Room DivideForPoints(Divider& memory, const Question& question, int64_t count) {
   const Item& item = question.item();
   Room room{};
   ScoreStage& stage = room.stage;
@@ -61,9 +61,9 @@ Room Divide(Divider& memory, const Question& question, int64_t count) {
   return room;
 }
 
-int64_t SizeOf(const Question& question, int64_t count) {
+int64_t SizeOfPoints(const Question& question, int64_t count) {
   Divider none(nullptr);
-  Divide(none, question, count);
+  DivideForPoints(none, question, count);
   return none.used();
 }
 
@@ -96,10 +96,10 @@ Code CopyOut(const Question& question, const Range& range, const Rows& rows, dou
 
 Code ScorePart(const Question& question, const Range& range) {
   Buffer& workspace = question.posterior.context->workspace;
-  Code code = workspace.Reserve(SizeOf(question, range.count));
+  Code code = workspace.Reserve(SizeOfPoints(question, range.count));
   if (code != kOk) return code;
   Divider memory(workspace.data());
-  const Room room = Divide(memory, question, range.count);
+  const Room room = DivideForPoints(memory, question, range.count);
   const Scoring& scoring = question.scoring;
   code = CopyIn(question, range, {room.x, question.p()}, scoring.x);
   if (code == kOk) code = CopyIn(question, range, {room.u, question.c()}, scoring.u);
@@ -124,7 +124,7 @@ Code ScorePart(const Question& question, const Range& range) {
 Code ScorePoints(const DevicePosterior& posterior, const Scoring& scoring) {
   const Question question{posterior, scoring};
   const int64_t budget = std::min(posterior.context->budget(), kMaxDoubles);
-  const int64_t each = SizeOf(question, kTile);  // a tile of points
+  const int64_t each = SizeOfPoints(question, kTile);  // a tile of points
   int64_t most = std::max<int64_t>(1, budget / each) * kTile;
   for (int64_t begin = 0; begin < scoring.count;) {
     const int64_t count = std::min(most, scoring.count - begin);
