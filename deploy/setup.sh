@@ -9,6 +9,7 @@
 #   deploy/setup.sh python   only a Python with scikit-learn, for the examples
 #   deploy/setup.sh release  what deploy/release.sh and `tests/run.sh release` need
 #   deploy/setup.sh cuda     CUDA's compiler, for the library for GPUs (preset cuda; 271 MB)
+#   deploy/setup.sh gpu      the same, and compute-sanitizer, for `tests/run.sh gpu`
 #   deploy/setup.sh arm64    a Debian 12 in a folder, in which the program is built for arm64
 # Packages are named here and nowhere else.
 set -euo pipefail
@@ -221,6 +222,18 @@ install_cuda() {
   mv "$CUDA_DIR.new" "$CUDA_DIR"
 }
 
+install_compute_sanitizer() {
+  local folder=${CUDA_DIR%/*}/compute-sanitizer
+  [ ! -x "$folder/nvidia/cu13/bin/compute-sanitizer" ] || return 0
+  say "installing compute-sanitizer into $folder"
+  rm -rf "$folder" "$folder.new"
+  "$(find_python)" -m pip install -q --disable-pip-version-check --no-deps \
+    --target "$folder.new" nvidia-cuda-sanitizer-api==13.0.85 ||
+    { say "no compute-sanitizer from PyPI (see above); only tests on a GPU need it" && return 1; }
+  chmod +x "$folder.new/nvidia/cu13/bin/compute-sanitizer"
+  mv "$folder.new" "$folder"
+}
+
 # missing_arm64: packages that the root lacks; all of them where there is no root.
 missing_arm64() {
   local package
@@ -321,11 +334,15 @@ case "${1:-}" in
   cuda)
     install_cuda
     ;;
+  gpu)
+    install_cuda
+    install_compute_sanitizer
+    ;;
   arm64)
     install_arm64
     ;;
   *)
-    echo "usage: deploy/setup.sh [test|build|node|web|cluster|python|release|cuda|arm64]" >&2
+    echo "usage: deploy/setup.sh [test|build|node|web|cluster|python|release|cuda|gpu|arm64]" >&2
     exit 2
     ;;
 esac
