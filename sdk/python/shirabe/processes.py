@@ -215,6 +215,8 @@ class _Dispatcher:
         worker.asked = worker.trial = None
         self._counted.clear()
         self._conductor.finish(asked, outcome, trial)
+        if outcome.kind == OPEN and not self._conductor.interrupted:
+            raise KeyboardInterrupt  # the function raised it: Ctrl-C does not come to workers
         if worker.resting:
             worker.slot.free()
             worker.slot, worker.resting = worker.resting, None

@@ -14,6 +14,8 @@ import numbers
 import operator
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Union
 
+from .texts import check_storable, storable
+
 Json = Dict[str, Any]
 
 __all__ = ["Choice", "Parameter", "Range", "choice", "float_", "int_", "log", "read_space"]
@@ -157,6 +159,7 @@ def describe(space: Mapping[str, Parameter]) -> List[Json]:
 def _checked_name(name: Any) -> str:
     if not isinstance(name, str) or not name:
         raise TypeError(f"space: the name {name!r} of a parameter must be a text that is not empty")
+    check_storable("space", name)
     return name
 
 
@@ -205,7 +208,7 @@ def _texts(values: List[Any]) -> List[str]:
     words = [value for value in values if isinstance(value, str)]
     texts = []
     for number, value in enumerate(values):
-        text = value if isinstance(value, str) and value else repr(value)
+        text = storable(value) if isinstance(value, str) and value else repr(value)
         if " at 0x" in text:  # an address is another one the next time
             text = str(getattr(value, "__name__", f"{type(value).__name__} {number}"))
         if text in words and not isinstance(value, str):

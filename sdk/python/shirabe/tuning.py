@@ -20,6 +20,7 @@ from .result import Result
 from .runner import Conductor, Limits, run_threads
 from .space import Parameter, read_space
 from .study import Study
+from .texts import check_storable
 
 __all__ = ["optimize"]
 
@@ -215,6 +216,8 @@ def _checked(result: Result, conductor: Conductor) -> Result:
 def _names(what: str, names: Sequence[str], known: Sequence[str]) -> List[str]:
     if isinstance(names, str) or not all(isinstance(name, str) and name for name in names):
         raise TypeError(f"{what} is a list of names, not {names!r}")
+    for name in names:
+        check_storable(what, name)
     return [name for name in dict.fromkeys(names) if name not in known]
 
 
