@@ -21,6 +21,8 @@ from typing import Any, Dict, Optional, Tuple
 
 from shirabe_client.errors import Unavailable
 
+from .texts import check_storable
+
 __all__ = ["Child", "default_folder", "find_binary", "release", "use"]
 
 _PATIENCE = 60.0  # seconds until the child answers; it takes 0.06 without history
@@ -95,11 +97,10 @@ class Child:
 
     def _obtain(self) -> None:
         """The one that holds the lock runs the child; others find its address in the file."""
-        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         if self._lock:  # this process runs it, and it has ended
             self._start()
             return
-        file = open(self.folder / "serving.json", "a+", encoding="utf-8")
+        file = self._open_lock()
         deadline = time.monotonic() + _PATIENCE
         while True:
             try:
@@ -117,6 +118,18 @@ class Child:
                 file.close()
                 raise Unavailable(f"another process runs a child in {self.folder}: no answer")
             time.sleep(0.02)
+
+    def _open_lock(self) -> Any:
+        try:
+            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            return open(self.folder / "serving.json", "a+", encoding="utf-8")
+        except OSError as error:
+            raise OSError(
+                error.errno,
+                f"{error.strerror}: the folder of the search cannot be used: give storage= or "
+                "SHIRABE_HOME one that can be written to",
+                str(self.folder),
+            ) from None
 
     def _borrow(self, text: str) -> bool:
         """Whether another process's child answers at the address of this text."""
@@ -192,7 +205,9 @@ class Child:
             return "it is another process's"
         self._log.seek(0)
         text: str = self._log.read().decode("utf-8", "replace").strip()
-        return text[-_LOG_TAIL:] or "it says nothing"
+        code = self._process.poll() if self._process else None
+        ended = f", and has ended with {code}" if code else ""
+        return text[-_LOG_TAIL:] or "it says nothing" + ended
 
     def close(self) -> None:
         """Ends it for good."""
@@ -225,6 +240,7 @@ class Child:
 def use(folder: Path, binary: Optional[str] = None, memory: bool = False) -> Child:
     """The child of a folder, started if it is not running; release() it."""
     folder = folder.expanduser().absolute()
+    check_storable("storage", str(folder))
     if folder == default_folder().absolute().parent:
         raise ValueError(
             f"storage={str(folder)!r} belongs to `shirabe run` and `shirabe serve`: give a folder "

@@ -18,7 +18,7 @@ from typing import Any, Callable, Dict, List, Optional, Union
 
 from .calling import run
 from .objectives import ResultSpec
-from .outcome import FAILED, OPEN, Outcome
+from .outcome import FAILED, OPEN, Outcome, from_exception
 from .runner import Conductor, interrupts
 from .slot import Slot
 from .study import Asked, Ended
@@ -297,7 +297,7 @@ def _run(function: Any, sent: Sent, trial: Trial) -> Outcome:
     except KeyboardInterrupt:
         return Outcome(OPEN)
     except BaseException as error:
-        return Outcome(FAILED, reason=f"{type(error).__name__}: {error}")
+        return from_exception(error)
 
 
 def _die_with(parent: int) -> None:

@@ -125,7 +125,7 @@ def optimize(
         None if max_failed is None else _count("max_failed", max_failed, 0),
     )
     work = _Work(fn, problem, workers)
-    folder = Path(storage) if storage is not None else default_folder()
+    folder = _folder(storage)
     name = _checked_name(name) if name is not None else _fresh_name(fn)
     if trials == 0:
         return Result(name, folder, wanted)
@@ -245,6 +245,16 @@ def variant(what: str, named: Optional[Variant]) -> Optional[Dict[str, Any]]:
             for n, v in settings.items()
         ]
     return found
+
+
+def _folder(storage: Union[str, "os.PathLike[str]", None]) -> Path:
+    if storage is None:
+        return default_folder()
+    if isinstance(storage, bytes) or not isinstance(storage, (str, os.PathLike)):
+        raise TypeError(f"storage must be the path of a folder, not {storage!r}")
+    if not os.fspath(storage):
+        raise ValueError("storage is empty: give a folder, or leave it out")
+    return Path(storage)
 
 
 def _points(points: Sequence[Mapping[str, Any]], space: Mapping[str, Parameter]) -> List[Any]:
