@@ -5,6 +5,7 @@ import json
 import shutil
 import subprocess
 import unittest
+import urllib.request
 
 from support import BINARY, PATIENCE, SdkTest, bowl, eventually
 
@@ -131,8 +132,15 @@ class Texts(HostileTest):
             }
         )
         experiment.annotate(note="well \U0001f600 done")
-        self.assertEqual(experiment.refresh().note, "well \U0001f600 done")
+        eventually(lambda: experiment.refresh().note == "well \U0001f600 done")
         self.assertIn("\U0001f600", experiment.ask().parameters["x"])
+        # Other clients may write it as two escapes, as JSON does.
+        path = "/api/v1/namespaces/default/experiments/odd:annotate"
+        body = json.dumps({"note": "\U0001f600 again"}).encode()
+        self.assertIn(b"\\ud83d\\ude00", body)
+        head = {"Content-Type": "application/json"}
+        urllib.request.urlopen(urllib.request.Request(client.transport.url + path, body, head))
+        eventually(lambda: experiment.refresh().note == "\U0001f600 again")
 
 
 class Functions(HostileTest):
