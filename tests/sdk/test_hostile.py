@@ -2,10 +2,12 @@
 cannot be written to, disks that fill. Each is an error that says what is wrong, or just works."""
 
 import json
+import os
 import shutil
 import subprocess
 import unittest
 import urllib.request
+from unittest import mock
 
 from support import BINARY, PATIENCE, SdkTest, bowl, eventually
 
@@ -186,6 +188,14 @@ class Places(HostileTest):
     def test_a_program_that_is_another(self):
         with self.assertRaisesRegex(Exception, "it says nothing, and has ended with 1"):
             self.optimize(lambda x: x, binary="/bin/false")
+
+    def test_a_user_without_a_home(self):
+        homeless = mock.patch("pathlib.Path.home", side_effect=RuntimeError("no home directory"))
+        unset = {k: v for k, v in os.environ.items() if k not in ("SHIRABE_HOME", "XDG_DATA_HOME")}
+        with homeless, mock.patch.dict(os.environ, unset, clear=True):
+            with self.assertRaisesRegex(FileNotFoundError, "give storage=, or set SHIRABE_HOME"):
+                self.optimize(lambda x: x, storage=None)
+            self.assertEqual(len(self.optimize(lambda x: x)), 4)
 
     @unittest.skipUnless(CAN_MOUNT, "no user namespaces to mount a small disk in")
     def test_a_home_that_is_read_only(self):

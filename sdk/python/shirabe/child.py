@@ -55,12 +55,23 @@ def find_binary(named: Optional[str] = None) -> str:
 
 
 def default_folder() -> Path:
-    """$SHIRABE_HOME/python: apart from what `shirabe run` keeps, which a child would go on with."""
-    home = os.environ.get("SHIRABE_HOME")
-    if not home:
-        data = os.environ.get("XDG_DATA_HOME") or str(Path.home() / ".local" / "share")
-        home = os.path.join(data, "shirabe")
-    return Path(home) / "python"
+    """$SHIRABE_HOME/python: apart from what `shirabe run` keeps, which a child would go on with.
+    FileNotFoundError where there is no home."""
+    home = _home()
+    if home is None:
+        raise FileNotFoundError("this user has no home: give storage=, or set SHIRABE_HOME")
+    return home / "python"
+
+
+def _home() -> Optional[Path]:
+    """The program's, or None where nothing says which that is."""
+    if home := os.environ.get("SHIRABE_HOME"):
+        return Path(home)
+    try:
+        data = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
+    except RuntimeError:  # a user that the machine does not know, as in containers
+        return None
+    return Path(data) / "shirabe"
 
 
 class Child:
@@ -241,7 +252,8 @@ def use(folder: Path, binary: Optional[str] = None, memory: bool = False) -> Chi
     """The child of a folder, started if it is not running; release() it."""
     folder = folder.expanduser().absolute()
     check_storable("storage", str(folder))
-    if folder == default_folder().absolute().parent:
+    home = _home()
+    if home is not None and folder == home.absolute():
         raise ValueError(
             f"storage={str(folder)!r} belongs to `shirabe run` and `shirabe serve`: give a folder "
             "of its own"
