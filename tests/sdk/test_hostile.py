@@ -103,6 +103,27 @@ class Texts(HostileTest):
         with self.assertRaisesRegex(ValueError, "storage: the name .* cannot be stored"):
             self.optimize(lambda x: x, storage=str(self.dir / "s\udcff"))
 
+    def test_of_optunas_names_too(self):
+        import shirabe.compat.optuna as optuna
+
+        verbosity = optuna.logging.get_verbosity()
+        optuna.logging.set_verbosity(optuna.logging.ERROR)
+        self.addCleanup(optuna.logging.set_verbosity, verbosity)
+        study = optuna.create_study(storage=str(self.storage), study_name="half \udcff")
+        with self.assertRaisesRegex(ValueError, "the name 'x.udcff' holds NUL or half"):
+            study.optimize(lambda trial: trial.suggest_float("x\udcff", 0, 1), n_trials=3)
+
+        def fails(trial):
+            trial.suggest_categorical("c", self.ODD)
+            if trial.number == 1:
+                raise ValueError("half \udcff and \U0001f600")
+            return 1.0
+
+        study = optuna.create_study(storage=str(self.storage), study_name="\U0001f600")
+        study.optimize(fails, n_trials=3, catch=(ValueError,))
+        states = [trial.state.name for trial in study.trials]
+        self.assertEqual(states, ["COMPLETE", "FAIL", "COMPLETE"])
+
     def test_a_server_is_told_an_emoji_too(self):
         ready = self.dir / "ready"
         server = subprocess.Popen(

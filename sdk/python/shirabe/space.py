@@ -149,7 +149,9 @@ def read_space(space: Mapping[str, Any]) -> Dict[str, Parameter]:
 
 
 def describe(space: Mapping[str, Parameter]) -> List[Json]:
-    """The space as Katib's list of parameters."""
+    """The space as Katib's list of parameters. ValueError for a name that cannot be stored."""
+    for name in space:
+        check_storable("space", name)
     return [
         {"name": name, "parameterType": p.kind, "feasibleSpace": p.feasible()}
         for name, p in space.items()
@@ -159,7 +161,6 @@ def describe(space: Mapping[str, Parameter]) -> List[Json]:
 def _checked_name(name: Any) -> str:
     if not isinstance(name, str) or not name:
         raise TypeError(f"space: the name {name!r} of a parameter must be a text that is not empty")
-    check_storable("space", name)
     return name
 
 
