@@ -369,7 +369,7 @@ main() {
   headline "set-up"
   deploy/setup.sh test || skip "set-up: what is missing could not be installed; going on without"
   JOBS=${JOBS:-$(default_jobs)}
-  if [ "$*" != arm64 ]; then
+  if [[ ! "$*" =~ ^(arm64|release|\ )+$ ]]; then # these build what they need
     headline "build"
     build release all
   fi

@@ -9,6 +9,8 @@
 #include <set>
 #include <utility>
 
+#include "base/text/json_escapes.h"
+
 namespace shirabe {
 namespace {
 
@@ -388,12 +390,9 @@ const YamlNode* YamlNode::Find(std::string_view key) const {
 }
 
 std::vector<YamlDocument> ParseYaml(std::string_view text, size_t max_bytes) {
-  if (text.size() <= max_bytes) return Composer(text).Run();
-  std::vector<YamlDocument> documents(1);
-  documents[0].broken = true;
-  documents[0].problems.push_back(
-      {"the text has more than " + std::to_string(max_bytes >> 20) + " MiB: split it", {1, 1}});
-  return documents;
+  if (text.size() <= max_bytes) return Composer(JoinEscapedPairs(text)).Run();
+  const std::string limit = std::to_string(max_bytes >> 20) + " MiB";
+  return {YamlDocument{{}, {{"the text has more than " + limit + ": split it", {1, 1}}}, true}};
 }
 
 }  // namespace shirabe

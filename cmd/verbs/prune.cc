@@ -85,8 +85,8 @@ StatusOr<int> Prune(const Arguments& arguments) {
       "and trials go on, and gives the space back to the disk. Of observations stay the first, "
       "the last, the least and the greatest of each metric of a trial, and others evenly spaced; "
       "none goes of a trial that runs or ended within the last hour, nor of an objective that an "
-      "early-stopping rule reads. An SQLite file that release 0.1 made uses the space again "
-      "instead of giving it back.");
+      "early-stopping rule reads. An SQLite file that release 0.1 made is rewritten once to give "
+      "its space back, or, with more than 64 MB left in it, uses the space again.");
   options.Arguments("nothing", nullptr, 0, 0);
   options.Text("--ended-before", &request.ended_before, "AGE",
                "experiments that ended longer ago than 30d, 12h or 90m, with their files");

@@ -225,6 +225,29 @@ TEST(YamlTree, SyntaxErrorsSayWhereAndWhatToDo) {
   EXPECT_TRUE(HasProblem("a: &b [*b]\n", "1:8:", "inside its own anchor"));
 }
 
+TEST(YamlTree, JsonMayHaveCharactersInTwoHalves) {
+  EXPECT_EQ(Root(R"({"a": "\ud83d\ude00!", "b": "\u00fc\uDBFF\uDFFF"})").items.front().text,
+            "\xF0\x9F\x98\x80!");
+  EXPECT_EQ(Root(R"({"b": "\u00fc\uDBFF\uDFFF\ud800\udc00"})").items.front().text,
+            "\xC3\xBC\xF4\x8F\xBF\xBF\xF0\x90\x80\x80");
+  EXPECT_EQ(Root(R"({"\ud83d\ude00": 1})").keys.front().text, "\xF0\x9F\x98\x80");
+  // A backslash that is escaped, and what is YAML alone, are as they are written.
+  EXPECT_EQ(Root(R"({"a": "\\ud83d\\ude00 \ud83d\ude00"})").items.front().text, R"(\ud83d\ude00 )"
+                                                                                "\xF0\x9F\x98\x80");
+  EXPECT_EQ(Root(R"(a: '\ud83d\ude00')").items.front().text, R"(\ud83d\ude00)");
+  EXPECT_EQ(Root(R"(a: \ud83d\ude00)").items.front().text, R"(\ud83d\ude00)");
+}
+
+TEST(YamlTree, HalfACharacterIsRefused) {
+  for (const char* half : {R"("\ud83d")", R"("\ude00\ud83d")", R"("\ud83d\u0041")",
+                           R"("\ud83d\ude0")", R"("\ud83d\\ude00")", R"("\ud83d\ude00 \ud83d")"}) {
+    const std::vector<std::string> problems = Problems(std::string(R"({"a": )") + half + "}");
+    ASSERT_EQ(problems.size(), 1u) << half;
+    EXPECT_NE(problems[0].find("found invalid Unicode character"), std::string::npos)
+        << problems[0];
+  }
+}
+
 TEST(YamlTree, BytesThatAreNotTextAreNamedByPlace) {
   EXPECT_TRUE(HasProblem("a: 1\nb: \xFFx\n", "2:4:", "UTF-8"));
   EXPECT_TRUE(HasProblem(std::string("a: 1\nb: x\0y", 11), "2:5:", "control characters"));

@@ -5,7 +5,7 @@ import os
 import unittest
 from unittest import mock
 
-from support import BINARY, PATIENCE, ROOT, SdkTest
+from support import BINARY, PATIENCE, ROOT, SdkTest, eventually
 
 NOTEBOOK = ROOT / "deploy" / "examples" / "notebook" / "tune.ipynb"
 HAS_JUPYTER = all(importlib.util.find_spec(name) for name in ("nbclient", "nbformat", "ipykernel"))
@@ -76,6 +76,39 @@ class NotebookTest(SdkTest):
             shown = run("print(r.ended, sum(t.state == 'done' for t in r) >= 3, len(r) < 50)")
             self.assertIn("interrupted True True", shown)
             seen.clear()
+
+    def test_a_kernel_that_is_restarted_goes_on_where_it_was(self):
+        from jupyter_client.manager import start_new_kernel
+
+        manager, client = start_new_kernel(kernel_name="python3", env=self.environment)
+        self.addCleanup(manager.shutdown_kernel, now=True)
+        self.addCleanup(client.stop_channels)
+        calls = self.dir / "calls"
+        cell = (
+            "import os, time, shirabe\n"
+            "def f(x, trial):\n"
+            f"    with open({str(calls)!r}, 'a') as file:\n"
+            "        print(trial.number, x, file=file)\n"
+            f"    while trial.number == 3 and not os.path.exists({str(self.dir / 'go')!r}):\n"
+            "        time.sleep(0.01)\n"
+            "    return x\n"
+            "r = shirabe.optimize(f, {'x': shirabe.float(0, 1)}, minimize='loss', trials=5,\n"
+            "                     algorithm='random', name='restarted')\n"
+            "print(r.ended, [t.state for t in r])\n"
+        )
+        client.execute(cell)
+        eventually(lambda: calls.exists() and len(calls.read_text().splitlines()) == 3)
+        manager.restart_kernel(now=True)
+        client.wait_for_ready(timeout=PATIENCE)
+        (self.dir / "go").write_text("")
+        seen = []
+        reply = client.execute_interactive(cell, timeout=PATIENCE, output_hook=seen.append)
+        self.assertEqual(reply["content"]["status"], "ok", reply["content"])
+        shown = "".join(message["content"].get("text", "") for message in seen)
+        self.assertIn(f"trials {['done'] * 5}", shown)
+        lines = calls.read_text().splitlines()
+        self.assertEqual([line.split()[0] for line in lines], ["1", "2", "3", "3", "4", "5"])
+        self.assertEqual(lines[2], lines[3])  # the same point
 
 
 if __name__ == "__main__":

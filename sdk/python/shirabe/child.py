@@ -21,6 +21,8 @@ from typing import Any, Dict, Optional, Tuple
 
 from shirabe_client.errors import Unavailable
 
+from .texts import check_storable
+
 __all__ = ["Child", "default_folder", "find_binary", "release", "use"]
 
 _PATIENCE = 60.0  # seconds until the child answers; it takes 0.06 without history
@@ -53,12 +55,23 @@ def find_binary(named: Optional[str] = None) -> str:
 
 
 def default_folder() -> Path:
-    """$SHIRABE_HOME/python: apart from what `shirabe run` keeps, which a child would go on with."""
-    home = os.environ.get("SHIRABE_HOME")
-    if not home:
-        data = os.environ.get("XDG_DATA_HOME") or str(Path.home() / ".local" / "share")
-        home = os.path.join(data, "shirabe")
-    return Path(home) / "python"
+    """$SHIRABE_HOME/python: apart from what `shirabe run` keeps, which a child would go on with.
+    FileNotFoundError where there is no home."""
+    home = _home()
+    if home is None:
+        raise FileNotFoundError("this user has no home: give storage=, or set SHIRABE_HOME")
+    return home / "python"
+
+
+def _home() -> Optional[Path]:
+    """The program's, or None where nothing says which that is."""
+    if home := os.environ.get("SHIRABE_HOME"):
+        return Path(home)
+    try:
+        data = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
+    except RuntimeError:  # a user that the machine does not know, as in containers
+        return None
+    return Path(data) / "shirabe"
 
 
 class Child:
@@ -95,11 +108,10 @@ class Child:
 
     def _obtain(self) -> None:
         """The one that holds the lock runs the child; others find its address in the file."""
-        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         if self._lock:  # this process runs it, and it has ended
             self._start()
             return
-        file = open(self.folder / "serving.json", "a+", encoding="utf-8")
+        file = self._open_lock()
         deadline = time.monotonic() + _PATIENCE
         while True:
             try:
@@ -117,6 +129,18 @@ class Child:
                 file.close()
                 raise Unavailable(f"another process runs a child in {self.folder}: no answer")
             time.sleep(0.02)
+
+    def _open_lock(self) -> Any:
+        try:
+            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            return open(self.folder / "serving.json", "a+", encoding="utf-8")
+        except OSError as error:
+            raise OSError(
+                error.errno,
+                f"{error.strerror}: the folder of the search cannot be used: give storage= or "
+                "SHIRABE_HOME one that can be written to",
+                str(self.folder),
+            ) from None
 
     def _borrow(self, text: str) -> bool:
         """Whether another process's child answers at the address of this text."""
@@ -192,7 +216,9 @@ class Child:
             return "it is another process's"
         self._log.seek(0)
         text: str = self._log.read().decode("utf-8", "replace").strip()
-        return text[-_LOG_TAIL:] or "it says nothing"
+        code = self._process.poll() if self._process else None
+        ended = f", and has ended with {code}" if code else ""
+        return text[-_LOG_TAIL:] or "it says nothing" + ended
 
     def close(self) -> None:
         """Ends it for good."""
@@ -225,7 +251,9 @@ class Child:
 def use(folder: Path, binary: Optional[str] = None, memory: bool = False) -> Child:
     """The child of a folder, started if it is not running; release() it."""
     folder = folder.expanduser().absolute()
-    if folder == default_folder().absolute().parent:
+    check_storable("storage", str(folder))
+    home = _home()
+    if home is not None and folder == home.absolute():
         raise ValueError(
             f"storage={str(folder)!r} belongs to `shirabe run` and `shirabe serve`: give a folder "
             "of its own"

@@ -11,6 +11,7 @@ from typing import Any, Dict, Iterator, List, Optional, Tuple
 from urllib.parse import urlencode
 
 from shirabe_client.errors import Unavailable, from_reply
+from shirabe_client.transport import encode_json
 
 from .child import Child
 
@@ -117,7 +118,7 @@ class _Wire:
 
     def exchange(self, method: str, path: str, body: Any) -> Tuple[int, bytes]:
         """Status and body of the reply. OSError: there is none, or not all of it."""
-        data = b"" if body is None else json.dumps(body).encode()
+        data = b"" if body is None else encode_json(body)
         kind = "Content-Type: application/json\r\n" if data else ""
         head = f"{method} {path} HTTP/1.1\r\n{self._head}{kind}Content-Length: {len(data)}\r\n\r\n"
         self._socket.sendall(head.encode("ascii") + data)

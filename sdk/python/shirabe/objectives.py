@@ -7,6 +7,8 @@ import math
 import re
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional
 
+from .texts import check_storable
+
 __all__ = [
     "Constraint",
     "Objective",
@@ -162,6 +164,7 @@ def _directions(given: Mapping[str, Any]) -> Dict[str, str]:
         for name in names:
             if name in ways:
                 raise ValueError(f"{way}={named!r}: {name!r} is named twice: remove one")
+            check_storable(way, name)
             ways[name] = way
     if not ways:
         raise ValueError('say what is best: minimize="loss", maximize="accuracy", or both')
@@ -204,6 +207,7 @@ def _constraints(given: Any) -> List[Constraint]:
     else:
         raise TypeError(f'constraints is {given!r}: give {{"memory": {{"max": 16e9}}}}')
     for name, sides in bounds.items():
+        check_storable("constraints", name)
         if "min" in sides and "max" in sides and sides["min"] > sides["max"]:
             raise ValueError(
                 f'constraints["{name}"]: min {sides["min"]:g} is greater than max '

@@ -18,7 +18,7 @@ from typing import Any, Callable, Dict, List, Optional, Union
 
 from .calling import run
 from .objectives import ResultSpec
-from .outcome import FAILED, OPEN, Outcome
+from .outcome import FAILED, OPEN, Outcome, from_exception
 from .runner import Conductor, interrupts
 from .slot import Slot
 from .study import Asked, Ended
@@ -215,6 +215,8 @@ class _Dispatcher:
         worker.asked = worker.trial = None
         self._counted.clear()
         self._conductor.finish(asked, outcome, trial)
+        if outcome.kind == OPEN and not self._conductor.interrupted:
+            raise KeyboardInterrupt  # the function raised it: Ctrl-C does not come to workers
         if worker.resting:
             worker.slot.free()
             worker.slot, worker.resting = worker.resting, None
@@ -295,7 +297,7 @@ def _run(function: Any, sent: Sent, trial: Trial) -> Outcome:
     except KeyboardInterrupt:
         return Outcome(OPEN)
     except BaseException as error:
-        return Outcome(FAILED, reason=f"{type(error).__name__}: {error}")
+        return from_exception(error)
 
 
 def _die_with(parent: int) -> None:

@@ -14,6 +14,8 @@ import numbers
 import operator
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Union
 
+from .texts import check_storable, storable
+
 Json = Dict[str, Any]
 
 __all__ = ["Choice", "Parameter", "Range", "choice", "float_", "int_", "log", "read_space"]
@@ -147,7 +149,9 @@ def read_space(space: Mapping[str, Any]) -> Dict[str, Parameter]:
 
 
 def describe(space: Mapping[str, Parameter]) -> List[Json]:
-    """The space as Katib's list of parameters."""
+    """The space as Katib's list of parameters. ValueError for a name that cannot be stored."""
+    for name in space:
+        check_storable("space", name)
     return [
         {"name": name, "parameterType": p.kind, "feasibleSpace": p.feasible()}
         for name, p in space.items()
@@ -205,7 +209,7 @@ def _texts(values: List[Any]) -> List[str]:
     words = [value for value in values if isinstance(value, str)]
     texts = []
     for number, value in enumerate(values):
-        text = value if isinstance(value, str) and value else repr(value)
+        text = storable(value) if isinstance(value, str) and value else repr(value)
         if " at 0x" in text:  # an address is another one the next time
             text = str(getattr(value, "__name__", f"{type(value).__name__} {number}"))
         if text in words and not isinstance(value, str):

@@ -16,6 +16,7 @@ from .outcome import FAILED, INFEASIBLE, OPEN, STOPPED, VALUE, Outcome
 from .problem import Problem, check_same, in_words
 from .result import TrialResult
 from .slot import Slot, abandoned, take
+from .texts import storable
 from .trial import Trial, TrialSeed
 
 __all__ = ["Asked", "Ended", "Study"]
@@ -226,19 +227,20 @@ class Study:
         if notes:
             _write(folder / "notes.json", json.dumps(notes))
         if outcome.trace:
-            _write(folder / "traceback.txt", outcome.trace)
+            _write(folder / "traceback.txt", storable(outcome.trace))
         if outcome.kind == OPEN:
             return
         if outcome.kind == STOPPED:
             self._ended(asked)
             return
-        body: Json = {"end": "failed", "message": outcome.reason}
+        reason = storable(outcome.reason)
+        body: Json = {"end": "failed", "message": reason}
         if outcome.kind == VALUE:
             body = {"end": "completed", "metrics": self._declared(outcome.metrics)}
             if trial and trial.last_step and body["metrics"]:
                 body["step"] = trial.last_step + 1
         elif outcome.kind == INFEASIBLE:
-            body["message"] = _INFEASIBLE + outcome.reason
+            body["message"] = _INFEASIBLE + reason
         try:
             self._tell(asked, body)
         except (Conflict, Denied):

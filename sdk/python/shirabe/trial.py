@@ -15,6 +15,7 @@ from .outcome import number_of
 
 __all__ = ["Link", "Trial", "TrialSeed"]
 
+_LAST_STEP = 2**63 - 3  # what the database counts to, less the step of the result
 _KEPT = 2  # checkpoints of a trial that runs; the newest after its end
 
 
@@ -87,6 +88,8 @@ class Trial:
             ) from None
         if step < 0:
             raise ValueError(f"step must not be negative, as {step} is")
+        if step > _LAST_STEP:
+            raise ValueError(f"step must be at most {_LAST_STEP}, not {step}")
         values = {name: number_of(name, value) for name, value in metrics.items()}
         if not values:
             raise TypeError("report has no metric: write report(step, loss=0.3)")

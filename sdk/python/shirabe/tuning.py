@@ -20,6 +20,7 @@ from .result import Result
 from .runner import Conductor, Limits, run_threads
 from .space import Parameter, read_space
 from .study import Study
+from .texts import check_storable
 
 __all__ = ["optimize"]
 
@@ -124,7 +125,7 @@ def optimize(
         None if max_failed is None else _count("max_failed", max_failed, 0),
     )
     work = _Work(fn, problem, workers)
-    folder = Path(storage) if storage is not None else default_folder()
+    folder = _folder(storage)
     name = _checked_name(name) if name is not None else _fresh_name(fn)
     if trials == 0:
         return Result(name, folder, wanted)
@@ -215,6 +216,8 @@ def _checked(result: Result, conductor: Conductor) -> Result:
 def _names(what: str, names: Sequence[str], known: Sequence[str]) -> List[str]:
     if isinstance(names, str) or not all(isinstance(name, str) and name for name in names):
         raise TypeError(f"{what} is a list of names, not {names!r}")
+    for name in names:
+        check_storable(what, name)
     return [name for name in dict.fromkeys(names) if name not in known]
 
 
@@ -242,6 +245,16 @@ def variant(what: str, named: Optional[Variant]) -> Optional[Dict[str, Any]]:
             for n, v in settings.items()
         ]
     return found
+
+
+def _folder(storage: Union[str, "os.PathLike[str]", None]) -> Path:
+    if storage is None:
+        return default_folder()
+    if isinstance(storage, bytes) or not isinstance(storage, (str, os.PathLike)):
+        raise TypeError(f"storage must be the path of a folder, not {storage!r}")
+    if not os.fspath(storage):
+        raise ValueError("storage is empty: give a folder, or leave it out")
+    return Path(storage)
 
 
 def _points(points: Sequence[Mapping[str, Any]], space: Mapping[str, Parameter]) -> List[Any]:

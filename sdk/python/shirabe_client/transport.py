@@ -9,6 +9,7 @@ import http.client
 import json
 import os
 import random
+import re
 import ssl
 import time
 import urllib.error
@@ -19,11 +20,20 @@ from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional
 
 from .errors import ShirabeError, Unavailable, from_reply
 
-__all__ = ["Event", "Transport"]
+__all__ = ["Event", "Transport", "encode_json"]
 
 _IDEMPOTENT = ("GET", "PUT", "DELETE")
 _FIRST_PAUSE = 0.1  # seconds; doubles
+# What JSON may hold as it is, and a reader of YAML may not.
+_ESCAPED = re.compile("[\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]")
 _QUIET = 60.0  # seconds without a byte after which a stream is dead: the server beats every 15
+
+
+def encode_json(body: Any) -> bytes:
+    """A body as servers of every version read it: those before 0.2 know no character that JSON
+    escapes as two halves, such as an emoji, unless it stands there itself."""
+    text = json.dumps(body, ensure_ascii=False)
+    return _ESCAPED.sub(lambda found: f"\\u{ord(found[0]):04x}", text).encode()
 
 
 class Event(NamedTuple):
@@ -134,7 +144,7 @@ class Transport:
             request.add_header("Authorization", f"Bearer {self._token}")
         if body is not None:
             yaml = isinstance(body, str)
-            request.data = body.encode() if yaml else json.dumps(body).encode()
+            request.data = body.encode() if yaml else encode_json(body)
             request.add_header("Content-Type", "application/yaml" if yaml else "application/json")
         for name, value in (headers or {}).items():
             request.add_header(name, value)

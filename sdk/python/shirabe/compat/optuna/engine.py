@@ -27,6 +27,7 @@ from ...progress import Progress
 from ...slot import Slot
 from ...study import Asked
 from ...study import Study as CoreStudy
+from ...texts import storable
 from ...trial import Trial as CoreTrial
 from ...tuning import variant
 from .distributions import CategoricalDistribution, Distribution, from_json, of, to_json
@@ -75,7 +76,7 @@ def key_of(name: str) -> str:
     if re.fullmatch(r"[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?", name):
         return name
     word = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:24].strip("-")
-    return f"{word or 'study'}-{hashlib.sha256(name.encode()).hexdigest()[:10]}"
+    return f"{word or 'study'}-{hashlib.sha256(storable(name).encode()).hexdigest()[:10]}"
 
 
 def meta_path(folder: Path, name: str) -> Path:
