@@ -1,7 +1,7 @@
 // On a phone: what stands at the top is small, and what one looks for first is whole.
 import assert from "node:assert/strict";
 import { before, test } from "node:test";
-import { newHome, on, serve } from "./harness.mjs";
+import { asked, newHome, on, serve } from "./harness.mjs";
 
 const phone = { viewport: { width: 390, height: 844 } };
 let server;
@@ -28,6 +28,30 @@ test("the bar has two rows, and the list shows state, progress and the best", ()
     assert.ok(await right(page.getByRole("link", { name: "New experiment" }).first()) <= 390);
     assert.ok(await page.evaluate(() => document.documentElement.scrollWidth) <= 390);
   }, phone));
+
+// How many pixels of an element stand outside of the cell around it.
+const cut = (locator) => locator.evaluate((one) => {
+  const cell = one.closest("[role=gridcell]").getBoundingClientRect();
+  const range = document.createRange();
+  range.selectNodeContents(one);
+  const text = range.getBoundingClientRect();
+  return Math.max(cell.left - text.left, text.right - cell.right);
+});
+
+test("neither a state nor a long negative best is cut in the list", async () => {
+  await server.call("POST", "/api/v1/experiments", asked("tiny"));
+  const tiny = "/api/v1/namespaces/default/experiments/tiny";
+  await server.call("POST", `${tiny}:ask`, { caller: "w" });
+  await server.call("POST", `${tiny}/trials/1:tell`,
+    { step: 1, metrics: { loss: -2.80123e-6 }, end: "completed" });
+  await on(server, "", async (page) => {
+    const best = page.getByRole("row", { name: /tiny/ }).locator(".best-cell b");
+    await best.getByText("-2.8012e-6").waitFor();
+    assert.ok(await cut(best) <= 0, `${await cut(best)} pixels of the best`);
+    const state = page.getByRole("row", { name: /digits-spot/ }).locator(".state");
+    assert.ok(await cut(state) <= 0, `${await cut(state)} pixels of the state`);
+  }, phone);
+});
 
 test("the table of trials has the objective and its name in sight", () =>
   on(server, "#/e/default/digits-spot/trials", async (page) => {

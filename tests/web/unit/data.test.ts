@@ -147,6 +147,22 @@ test("a line without a value goes on through the lane beneath the axes", () => {
   assert.ok(alpha(39, 17) > 100, "the other one ends at the bottom of the axis, not in the lane");
 });
 
+// Axes of few values, whose lines are drawn together, and the same by a hair apart, one by one.
+test("lines that share their ends look as if each was drawn by itself", () => {
+  const trials = 3000;
+  const levels = (axis: number, apart: number) => Float32Array.from({ length: trials },
+    (_, i) => (i % 41 === 0 ? NaN : ((i * (axis + 1) + (i >> 3)) % 5) / 5 + apart * (i % 97)));
+  const picture = (apart: number) => raster({
+    width: 60, height: 50, foot: 10, x: [0, 29, 59], colours: VIRIDIS, faint: [9, 9, 9],
+    positions: [0, 1, 2].map((axis) => levels(axis, apart)),
+    quality: Float32Array.from({ length: trials }, (_, i) => (i % 11 === 0 ? NaN : (i % 7) / 7)),
+    chosen: Uint8Array.from({ length: trials }, (_, i) => (i % 3 === 0 ? 1 : 0)),
+  });
+  const [together, each] = [picture(0), picture(1e-7)];
+  const differ = together.filter((one, i) => Math.abs(one - each[i]!) > 3).length;
+  assert.ok(together.some((one) => one > 0) && differ < together.length / 200, `${differ} differ`);
+});
+
 test("YAML: what would be read as another type is quoted", () => {
   const quoted = ["no", "1e-5", "0x1", "", " x", "a: b", "#c", "-", "null", "~", "@a", "é", "---",
     "- x", "{a}", "*x", "12abc"];

@@ -169,7 +169,7 @@ function columnsOf(all: Summary[], rows: number[], now: number, picked: Picked):
       cell: (row) => <Progress counts={countsIn(at(row))} />,
     },
     {
-      id: "best", name: "Best", width: "minmax(7rem, 1.2fr)", narrow: "minmax(4.6rem, 1fr)",
+      id: "best", name: "Best", width: "minmax(7rem, 1.2fr)", narrow: "minmax(5.8rem, 1fr)",
       sortable: true, number: true,
       cell: (row) => (
         <span class="best-cell">
