@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/cancellation.h"
 #include "base/log.h"
+#include "base/processor_turn.h"
 
 namespace shirabe::suggestion::accelerator {
 namespace {
@@ -127,6 +128,7 @@ void SharedGpu::Lose(const std::string& why) {
 // ---- in the callers' threads -------------------------------------------------------------------
 
 Status SharedGpu::Run(const std::shared_ptr<Job>& job) {  // shared: see the header
+  const LentTurn lent;  // so that others come to wait, too
   MutexLock lock(mutex_);
   while (!lost_ && queue_.size() >= options_.most_waiting) {
     if (IsCancelled()) return absl::CancelledError("the caller has gone");

@@ -17,6 +17,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/status.h"
 #include "suggestion/gp/gaussian_process.h"
 
 namespace shirabe::suggestion::gp {
