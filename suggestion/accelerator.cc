@@ -23,8 +23,8 @@ AcceleratorThresholds CurrentThresholds() {
   return other == nullptr ? AcceleratorThresholds() : other->thresholds_;
 }
 
-std::shared_ptr<Accelerator> FindAccelerator(int64_t points, int coordinates) {
-  std::shared_ptr<Accelerator> found;  // shared: see the header
+AcceleratorPointer FindAccelerator(int64_t points, int coordinates) {
+  AcceleratorPointer found;
   if (const AcceleratorOverride* const other = replaced) {
     found = other->used_;
   } else {
@@ -37,8 +37,7 @@ std::shared_ptr<Accelerator> FindAccelerator(int64_t points, int coordinates) {
   return found;
 }
 
-AcceleratorOverride::AcceleratorOverride(std::shared_ptr<Accelerator> used,
-                                         AcceleratorThresholds thresholds)
+AcceleratorOverride::AcceleratorOverride(AcceleratorPointer used, AcceleratorThresholds thresholds)
     : used_(std::move(used)), thresholds_(thresholds) {
   CHECK(replaced.exchange(this) == nullptr);
 }

@@ -89,11 +89,13 @@ class Accelerator {
   virtual StatusOr<Scores> Score(const Resident& posterior, const Points& points) = 0;
 };
 
+using AcceleratorPointer = std::shared_ptr<Accelerator>;  // shared: by what is on the device
+
 // A kind of device, registered by a folder beside this one.
 struct AcceleratorInfo {
   std::string name;
   // Null where there is none, or it is gone. The first call looks for it, which may take seconds.
-  std::shared_ptr<Accelerator> (*find)();  // shared: by what is on the device
+  AcceleratorPointer (*find)();
 };
 
 // From how many points of a process on a device pays: below, none is looked for.
@@ -104,21 +106,21 @@ struct AcceleratorThresholds {
 AcceleratorThresholds CurrentThresholds();
 
 // The one of this program that takes processes of so many coordinates and points, or null.
-std::shared_ptr<Accelerator> FindAccelerator(int64_t points, int coordinates);  // shared: see above
+AcceleratorPointer FindAccelerator(int64_t points, int coordinates);
 
 // For tests and measurements: another one, or none, in place of what is registered, while this
 // object lives and nothing else computes.
 class AcceleratorOverride {
  public:
-  AcceleratorOverride(std::shared_ptr<Accelerator> used, AcceleratorThresholds thresholds);
+  AcceleratorOverride(AcceleratorPointer used, AcceleratorThresholds thresholds);
   ~AcceleratorOverride();
   AcceleratorOverride(const AcceleratorOverride&) = delete;
   AcceleratorOverride& operator=(const AcceleratorOverride&) = delete;
 
  private:
-  friend std::shared_ptr<Accelerator> FindAccelerator(int64_t points, int coordinates);
+  friend AcceleratorPointer FindAccelerator(int64_t points, int coordinates);
   friend AcceleratorThresholds CurrentThresholds();
-  const std::shared_ptr<Accelerator> used_;  // shared: see above
+  const AcceleratorPointer used_;
   const AcceleratorThresholds thresholds_;
 };
 

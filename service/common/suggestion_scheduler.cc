@@ -6,7 +6,7 @@
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
-#include "base/processor_turn.h"
+#include "suggestion/processor_turn.h"
 
 namespace shirabe::service {
 namespace {
@@ -92,7 +92,7 @@ void SuggestionScheduler::GetAgain() {
 
 // An answer that was cut short is none.
 Status SuggestionScheduler::Work(const std::function<Status()>& work) {
-  const ProcessorTurn turn([this] { GiveBack(); }, [this] { GetAgain(); });
+  const suggestion::ProcessorTurn turn([this] { GiveBack(); }, [this] { GetAgain(); });
   const absl::Duration deadline = clock_->Monotonic() + limits_.longest;
   bool late = false;
   Status status;

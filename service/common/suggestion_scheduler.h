@@ -51,7 +51,7 @@ class SuggestionScheduler {
   Status AwaitTurn(const std::string& caller);
   Status Work(const std::function<Status()>& work);
   void Leave(const std::string& caller, int64_t bytes, bool ran);
-  // While what has a turn waits for a GPU, another one has it (base/processor_turn.h).
+  // While what has a turn waits for a GPU, another one has it (suggestion/processor_turn.h).
   void GiveBack();
   void GetAgain();
 

@@ -1,6 +1,6 @@
 // libshirabe-cuda.so, opened when a history is first large enough for it, never linked. Its name is
 // fixed and its folder is the program's own, ../lib/shirabe beside it, or the administrator's
-// (gpu_setting.h). A file that somebody else could have put there is not opened: it and its folder
+// (gpu_setting.h). A file that another user could have put there is not opened: it and its folder
 // belong to root or to the user of this process, and only their owner may write to them.
 //
 // The members are the functions of suggestion/gpu/shirabe_cuda.h under their own names, which says

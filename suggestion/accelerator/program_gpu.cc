@@ -13,7 +13,7 @@ namespace {
 class ProgramGpu {
  public:
   static ProgramGpu& Get() {
-    static auto* const gpu = new ProgramGpu();  // never freed: see above
+    static ProgramGpu* const gpu = std::make_unique<ProgramGpu>().release();
     return *gpu;
   }
 

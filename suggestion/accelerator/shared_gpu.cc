@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/cancellation.h"
 #include "base/log.h"
-#include "base/processor_turn.h"
+#include "suggestion/processor_turn.h"
 
 namespace shirabe::suggestion::accelerator {
 namespace {
@@ -66,13 +66,15 @@ class SharedGpu::GpuResident : public Resident {
 // ---- the life of it ----------------------------------------------------------------------------
 
 StatusOr<std::shared_ptr<SharedGpu>> SharedGpu::Open(const Options& options) {  // shared: header
-  std::shared_ptr<SharedGpu> gpu(new SharedGpu(options));  // shared: header; new: private
+  std::unique_ptr<SharedGpu> made(new SharedGpu(options));  // its constructor is private
+  std::shared_ptr<SharedGpu> gpu = std::move(made);         // shared: see the header
   gpu->thread_ = std::jthread([at = gpu.get()](const std::stop_token& stop) { at->Work(stop); });
   const Status opened = gpu->AwaitOpening();
   if (opened.ok()) return gpu;
   if (absl::IsDeadlineExceeded(opened)) {
     // Its thread hangs in the driver, and to join it would hang, too.
-    static auto* const hanging = new std::shared_ptr<SharedGpu>();  // shared; new: never freed
+    using Kept = std::shared_ptr<SharedGpu>;  // shared: see the header
+    static Kept* const hanging = std::make_unique<Kept>().release();
     *hanging = std::move(gpu);
   }
   return opened;
@@ -120,7 +122,7 @@ void SharedGpu::Lose(const std::string& why) {
   }
   queue_.clear();
   changed_.NotifyAll();
-  if (!opened_ || !opened_->ok()) return;  // whoever opens it says so
+  if (!opened_ || !opened_->ok()) return;  // its opener says so
   Log(LogLevel::kWarning, "the GPU is lost; the processor computes suggestions from now on",
       {{"gpu", name_}, {"error", why}});
 }
@@ -128,7 +130,7 @@ void SharedGpu::Lose(const std::string& why) {
 // ---- in the callers' threads -------------------------------------------------------------------
 
 Status SharedGpu::Run(const std::shared_ptr<Job>& job) {  // shared: see the header
-  const LentTurn lent;  // so that others come to wait, too
+  const LentTurn lent;                                    // so that others come to wait, too
   MutexLock lock(mutex_);
   while (!lost_ && queue_.size() >= options_.most_waiting) {
     if (IsCancelled()) return absl::CancelledError("the caller has gone");

@@ -70,8 +70,8 @@ class SharedGpu : public Accelerator, public std::enable_shared_from_this<Shared
 
   explicit SharedGpu(const Options& options) : options_(options) {}
   Status AwaitOpening();
-  Status Run(const std::shared_ptr<Job>& job);  // shared: see above
-  Status Await(const std::shared_ptr<Job>& job, MutexLock& lock)
+  Status Run(const std::shared_ptr<Job>& job);                    // shared: see above
+  Status Await(const std::shared_ptr<Job>& job, MutexLock& lock)  // shared: see above
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Abandon(const std::shared_ptr<Job>& job)  // shared: see above
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -8,9 +8,7 @@
 // Others agree with it but for rounding, give the same bits for one fit alone and among others, and
 // may fail at any call; what they were to do is then done here. Any thread; calls wait.
 //
-// Which one a process uses is decided when it is fitted for the first time at a size where an
-// accelerator pays, and is part of its memo: it changes only where that engine is gone (I10: the
-// same seed and history give the same suggestion).
+// suggestion/gp/engine_choice.h says which one a process uses.
 #pragma once
 
 #include <Eigen/Dense>
@@ -51,16 +49,5 @@ class Engine {
 };
 
 const Engine& ProcessorEngine();
-
-// What is to be learned: n points of d coordinates, by so many fits at the same time.
-struct LearnSize {
-  Eigen::Index points = 0;
-  int coordinates = 0;
-  int fits = 1;
-};
-// The accelerator's, or null: there is none, it does not take so many, or it does not pay.
-std::unique_ptr<Engine> FindAcceleratedEngine(const LearnSize& size);
-// Whether it pays, where there is one. Asks nothing of the machine.
-bool AcceleratorPays(const LearnSize& size);
 
 }  // namespace shirabe::suggestion::gp

@@ -8,6 +8,7 @@
 #include "base/cancellation.h"
 #include "base/sha256.h"
 #include "suggestion/gp/acquisition_search.h"
+#include "suggestion/gp/engine_choice.h"
 
 namespace shirabe::suggestion::gp {
 namespace {

@@ -10,6 +10,7 @@
 
 #include "base/cancellation.h"
 #include "base/rng.h"
+#include "suggestion/gp/engine_choice.h"
 
 namespace shirabe::suggestion::gp {
 namespace {

@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "base/processor_turn.h"
+#include "suggestion/processor_turn.h"
 
 namespace shirabe::service {
 namespace {
@@ -77,7 +77,7 @@ TEST(SuggestionTurnsTest, WhatWaitsForAnotherDeviceLeavesItsTurn) {
   std::thread first([&] {
     const Status status = turns.Run("first", 1, [&] {
       {
-        const LentTurn lent;
+        const suggestion::LentTurn lent;
         ++away;
         while (!answered) absl::SleepFor(absl::Milliseconds(1));
       }
@@ -102,7 +102,7 @@ TEST(SuggestionTurnsTest, WhatWaitsForAnotherDeviceLeavesItsTurn) {
   answered = false;
   std::thread waits([&] {
     const Status status = wide.Run("first", 1, [&] {
-      const LentTurn lent;
+      const suggestion::LentTurn lent;
       ++away;
       while (!answered) absl::SleepFor(absl::Milliseconds(1));
       return absl::OkStatus();

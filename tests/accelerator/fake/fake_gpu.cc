@@ -16,8 +16,10 @@
 #include <cstdlib>
 #include <cstring>
 #include <map>
+#include <memory>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include "suggestion/gp/gaussian_process.h"
 #include "suggestion/gpu/shirabe_cuda.h"
@@ -103,22 +105,21 @@ int shirabe_cuda_open(int32_t ordinal, Context** context, DeviceInfo* info) {
   info->major = 9;
   info->single_to_double = Number("ratio", 2);
   info->free_bytes = info->total_bytes = uint64_t{8} << 30;
-  *context = new Context();  // closed by shirabe_cuda_close
+  *context = std::make_unique<Context>().release();
   return kOk;
 }
 
 void shirabe_cuda_close(Context* context) {
   // What was not released is a mistake of the caller.
   if (context != nullptr && context->alive != 0) std::abort();
-  delete context;  // made by shirabe_cuda_open
+  const std::unique_ptr<Context> end(context);
 }
 
 int shirabe_cuda_upload(Context* context, const ModelData* data, DeviceModel** model) {
   if (const int code = FaultOf(*context, "upload"); code != kOk) return code;
-  *model = new DeviceModel{// deleted by shirabe_cuda_release
-                           context,
-                           {CopyOf(data->x, data->n, data->p), CopyOf(data->u, data->n, data->c)},
-                           CopyOf(data->y, data->n, data->m)};
+  gp::Inputs inputs{CopyOf(data->x, data->n, data->p), CopyOf(data->u, data->n, data->c)};
+  DeviceModel made{context, std::move(inputs), CopyOf(data->y, data->n, data->m)};
+  *model = std::make_unique<DeviceModel>(std::move(made)).release();
   ++context->alive;
   return kOk;
 }
@@ -154,7 +155,8 @@ int shirabe_cuda_condition(const DeviceModel* model, const Conditioning* conditi
   made.SetTargets(conditioning->y == nullptr ? model->y
                                              : CopyOf(conditioning->y, n, conditioning->m));
   if (parts != nullptr && parts->inverse != nullptr) Put(made.inverse(), parts->inverse);
-  *posterior = new DevicePosterior{model->context, std::move(made)};  // deleted by release
+  DevicePosterior owned{model->context, std::move(made)};
+  *posterior = std::make_unique<DevicePosterior>(std::move(owned)).release();
   ++model->context->alive;
   return kOk;
 }
@@ -184,8 +186,8 @@ int shirabe_cuda_score(const DevicePosterior* posterior, const Scoring* scoring)
 void shirabe_cuda_release(DeviceModel* model, DevicePosterior* posterior) {
   if (model != nullptr) --model->context->alive;
   if (posterior != nullptr) --posterior->context->alive;
-  delete model;      // made by shirabe_cuda_upload
-  delete posterior;  // made by shirabe_cuda_condition
+  const std::unique_ptr<DeviceModel> first(model);
+  const std::unique_ptr<DevicePosterior> second(posterior);
 }
 
 }  // extern "C"

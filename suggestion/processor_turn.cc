@@ -1,8 +1,8 @@
-#include "base/processor_turn.h"
+#include "suggestion/processor_turn.h"
 
 #include <utility>
 
-namespace shirabe {
+namespace shirabe::suggestion {
 namespace {
 
 thread_local ProcessorTurn* current_turn = nullptr;
@@ -26,4 +26,4 @@ LentTurn::~LentTurn() {
   current_turn = turn_;
 }
 
-}  // namespace shirabe
+}  // namespace shirabe::suggestion

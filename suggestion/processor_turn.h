@@ -1,5 +1,5 @@
 // A turn to compute on this machine's processor, of which there are only so many, and what is
-// waited for elsewhere meanwhile. Whoever hands out turns says, in the thread that has one, how to
+// waited for elsewhere meanwhile. Who hands out turns says, in the thread that has one, how to
 // give it back and how to get it again; code deep below that waits for another device lends it:
 //
 //   ProcessorTurn turn(give_back, get_again);      // service/common/suggestion_scheduler.cc
@@ -11,7 +11,7 @@
 
 #include <functional>
 
-namespace shirabe {
+namespace shirabe::suggestion {
 
 class ProcessorTurn {
  public:
@@ -37,4 +37,4 @@ class LentTurn {
   ProcessorTurn* const turn_;
 };
 
-}  // namespace shirabe
+}  // namespace shirabe::suggestion
