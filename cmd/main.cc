@@ -11,6 +11,7 @@
 #include "cmd/options.h"
 #include "cmd/terminal.h"
 #include "cmd/verb.h"
+#include "suggestion/accelerator/gpu_setting.h"
 
 namespace shirabe::cmd {
 namespace {
@@ -68,6 +69,10 @@ StatusOr<int> Dispatch(const Arguments& words) {
   if (verb == nullptr) return UnknownVerb(words[at]);
   Arguments rest(words.begin(), words.begin() + at);
   rest.insert(rest.end(), words.begin() + at + 1, words.end());
+  // Those two say what is wrong with it among the rest.
+  if (verb->name != "doctor" && verb->name != "version") {
+    RETURN_IF_ERROR(suggestion::accelerator::ReadGpuSetting().status());
+  }
   return verb->run(rest);
 }
 

@@ -22,6 +22,8 @@
 #include "cmd/verb.h"
 #include "cmd/verb_flags.h"
 #include "cmd/verbs/doctor.h"
+#include "suggestion/accelerator/program_gpu.h"
+#include "suggestion/processor_level.h"
 #include "trial/local/gpu_pool.h"
 #include "view/text_table.h"
 
@@ -119,6 +121,27 @@ Check CheckGpus() {
   return {"gpus", State::kOk,
           devices.empty() ? "none: trials that ask for some cannot run here"
                           : absl::StrCat(devices.size(), " for trials")};
+}
+
+// What computes suggestions: the processor always can, a GPU where histories are large.
+Check CheckEngine() {
+  using suggestion::accelerator::GpuReport;
+  const GpuReport gpu = suggestion::accelerator::ProbeGpu();
+  const std::string here = absl::StrCat("the processor (", suggestion::ProcessorLevel(), ")");
+  if (gpu.state == GpuReport::State::kReady) {
+    return {"engine", State::kOk,
+            absl::StrCat(here, ", and from ", suggestion::AcceleratorThresholds().points,
+                         " results on ", gpu.device)};
+  }
+  const auto setting = suggestion::accelerator::ReadGpuSetting();
+  if (!setting.ok()) return Failed("engine", setting.status(), "");
+  const std::string detail = absl::StrCat(here, "; no GPU: ", gpu.reason);
+  // Which most machines have not; but where one was asked for, it is missed.
+  const bool asked = setting->ordinal >= 0 || !setting->folder.empty();
+  if (!asked || setting->off) return {"engine", State::kOk, detail};
+  return {"engine", State::kWarning, detail,
+          "install the package shirabe-cuda and a driver, or unset SHIRABE_GPU and "
+          "SHIRABE_GPU_LIBRARY_DIR"};
 }
 
 // What the command prints, trimmed; an error if it fails, or takes long.
@@ -223,6 +246,7 @@ std::vector<Check> CheckAll(const Globals& globals) {
     checks = {Failed("home", place.status(), "set SHIRABE_HOME")};
   }
   checks.push_back(CheckGpus());
+  checks.push_back(CheckEngine());
   checks.push_back(CheckPython());
   checks.push_back(CheckConfig(access));
   if (!access.ok() || access->server.empty()) return checks;

@@ -9,6 +9,7 @@
 #include "proto/katib/v1beta1/api.pb.h"
 #include "proto/shirabe/v1/experiment.pb.h"
 #include "service/http/web_files.h"
+#include "suggestion/accelerator/program_gpu.h"
 #include "suggestion/processor_level.h"
 #include "trial/checkpoint/checkpoint_manifest.h"
 #include "view/record_json.h"
@@ -28,6 +29,10 @@ StatusOr<view::Json> VersionFields() {
       {"checkpointManifest", manifest.at("version")},
   };
   const std::string page = service::WebVersion();
+  const auto gpu = suggestion::accelerator::ProbeGpu();
+  const auto or_null = [](const std::string& text) {
+    return text.empty() ? view::Json() : view::Json(text);
+  };
   return view::Json{
       {"version", SHIRABE_VERSION},
       {"commit", kCommit},
@@ -35,7 +40,11 @@ StatusOr<view::Json> VersionFields() {
       {"schema", view::Json(client::StoredSchemas())},
       {"formats", formats},
       {"processor", suggestion::ProcessorLevel()},
-      {"dashboard", page.empty() ? view::Json() : view::Json(page)},
+      {"gpu",
+       {{"state", suggestion::accelerator::WordFor(gpu.state)},
+        {"device", or_null(gpu.device)},
+        {"reason", or_null(gpu.reason)}}},
+      {"dashboard", or_null(page)},
   };
 }
 
@@ -47,7 +56,8 @@ StatusOr<int> Version(const Arguments& arguments) {
   Options options("version [-o json]",
                   "Prints the version. As JSON also the commit that it was built from, which "
                   "versions of tables and formats it writes, for which processors the "
-                  "algorithms are compiled that it uses here, and which dashboard it has.");
+                  "algorithms are compiled that it uses here, which GPU computes suggestions "
+                  "and why none does, and which dashboard it has.");
   options.Word("-o,--output", &output, {"table", "json"}, "how to print");
   AddGlobals(options, &globals);
   ASSIGN_OR_RETURN(const bool done, ParseAll(options, globals, arguments));

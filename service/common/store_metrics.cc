@@ -14,6 +14,7 @@
 #include "client/records/enum_words.h"
 #include "experiment/conditions.h"
 #include "experiment/submission.h"
+#include "suggestion/accelerator/program_gpu.h"
 
 namespace shirabe::service {
 namespace {
@@ -139,6 +140,24 @@ void SetProcess(Metrics& metrics) {
   }
 }
 
+// Nothing where none has been looked for: it opens none.
+void SetGpu(Metrics& metrics) {
+  using suggestion::accelerator::GpuReport;
+  const GpuReport gpu = suggestion::accelerator::ReportGpu();
+  if (gpu.state == GpuReport::State::kNotAsked) return;
+  const auto set = [&](const char* family, const Labels& labels, int64_t value) {
+    metrics.Set(family, labels, static_cast<double>(value));
+  };
+  set("shirabe_gpu_ready", {}, gpu.state == GpuReport::State::kReady ? 1 : 0);
+  set("shirabe_gpu_calls_total", {"upload"}, gpu.counts.uploads);
+  set("shirabe_gpu_calls_total", {"evaluation"}, gpu.counts.evaluations);
+  set("shirabe_gpu_calls_total", {"conditioning"}, gpu.counts.conditionings);
+  set("shirabe_gpu_calls_total", {"scoring"}, gpu.counts.scorings);
+  set("shirabe_gpu_batches_total", {}, gpu.counts.batches);
+  set("shirabe_gpu_failures_total", {}, gpu.counts.failures);
+  set("shirabe_gpu_waiting", {}, gpu.counts.waiting);
+}
+
 }  // namespace
 
 StoreMetrics::StoreMetrics(Options options) : options_(options), began_(options.clock->Now()) {
@@ -157,6 +176,7 @@ StoreMetrics::~StoreMetrics() {
 
 void StoreMetrics::Refresh() {
   SetProcess(*options_.metrics);
+  SetGpu(*options_.metrics);
   if (options_.refresh) options_.refresh(*options_.metrics);
   options_.metrics->Set("shirabe_store_revision", {},
                         static_cast<double>(options_.hub->revision()));

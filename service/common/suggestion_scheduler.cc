@@ -6,6 +6,7 @@
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
+#include "suggestion/processor_turn.h"
 
 namespace shirabe::service {
 namespace {
@@ -50,7 +51,8 @@ Status SuggestionScheduler::AwaitTurn(const std::string& caller) {
   MutexLock lock(mutex_);
   Use& use = uses_[caller];
   const auto free = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return running_ < limits_.running && use.running < limits_.running_of_one;
+    return running_ < limits_.running && away_ < limits_.away &&
+           use.running < limits_.running_of_one;
   };
   while (!free()) {
     if (IsCancelled()) return HasGone();
@@ -73,8 +75,24 @@ void SuggestionScheduler::Leave(const std::string& caller, int64_t bytes, bool r
   turn_.NotifyAll();
 }
 
+void SuggestionScheduler::GiveBack() {
+  const MutexLock lock(mutex_);
+  --running_;
+  ++away_;
+  turn_.NotifyAll();
+}
+
+// One that is cancelled has only to end, and does not wait.
+void SuggestionScheduler::GetAgain() {
+  MutexLock lock(mutex_);
+  while (running_ >= limits_.running && !IsCancelled()) turn_.WaitFor(lock, kCancelPollInterval);
+  ++running_;
+  --away_;
+}
+
 // An answer that was cut short is none.
-Status SuggestionScheduler::Work(const std::function<Status()>& work) const {
+Status SuggestionScheduler::Work(const std::function<Status()>& work) {
+  const suggestion::ProcessorTurn turn([this] { GiveBack(); }, [this] { GetAgain(); });
   const absl::Duration deadline = clock_->Monotonic() + limits_.longest;
   bool late = false;
   Status status;

@@ -1,8 +1,9 @@
 // Whose turn it is to compute suggestions for a caller of the server: so many at the same time in
 // all, fewer of one caller, a short queue for each, and a limit of the bytes that one caller's
-// requests hold and of the time that one computation takes. The experiments that the server itself
-// runs do not queue here (experiment/state/algorithm_workers.h). Made once by the server.
-// Thread-safe.
+// requests hold and of the time that one computation takes. What waits for a GPU leaves its turn to
+// others meanwhile, so that as many as the GPU takes together come to it. The experiments that the
+// server itself runs do not queue here (experiment/state/algorithm_workers.h). Made once by the
+// server. Thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -23,6 +24,7 @@ namespace shirabe::service {
 struct SuggestionLimits {
   int running = 2;                             // of all callers, at the same time
   int running_of_one = 1;                      // of one caller
+  int away = 64;                               // that wait for another device meanwhile
   int of_one = 8;                              // of one caller, those that wait included
   int64_t bytes_of_one = 32 << 20;             // of one caller's requests
   absl::Duration longest = absl::Seconds(60);  // of one computation
@@ -47,14 +49,18 @@ class SuggestionScheduler {
   };
   Status Enter(const std::string& caller, int64_t bytes);
   Status AwaitTurn(const std::string& caller);
-  Status Work(const std::function<Status()>& work) const;
+  Status Work(const std::function<Status()>& work);
   void Leave(const std::string& caller, int64_t bytes, bool ran);
+  // While what has a turn waits for a GPU, another one has it (suggestion/processor_turn.h).
+  void GiveBack();
+  void GetAgain();
 
   const SuggestionLimits limits_;
   Clock* const clock_;
   Mutex mutex_;
   CondVar turn_;
   int running_ ABSL_GUARDED_BY(mutex_) = 0;
+  int away_ ABSL_GUARDED_BY(mutex_) = 0;
   std::map<std::string, Use> uses_ ABSL_GUARDED_BY(mutex_);  // of callers that have something here
 };
 

@@ -113,7 +113,7 @@ VectorXd Acquisition::EvaluateAll(const Inputs& points) const {
 
 VectorXd ObjectiveAcquisition::Compute(const Inputs& points, MatrixXd* gradient) const {
   const Slopes slopes = gradient != nullptr ? Slopes::kYes : Slopes::kNo;
-  const Posterior::Prediction prediction = objective_.Predict(points, slopes);
+  const Posterior::Prediction prediction = objective_.Score(points, slopes);
   VectorXd values;
   if (gradient == nullptr) {
     values = Combine(prediction, nullptr);

@@ -134,6 +134,8 @@ std::string CandidateSelector::Explain(const Point& point) const {
       absl::StrFormat("%.0f", 100 * NormalCdf((mean - best) / deviation)), " % likely to beat it; ",
       explores ? "explores, nearest to trial " : "exploits what trial ", data_.numbers[nearest],
       explores ? "" : " found", "; ", NameOf(learned_->memo.warp));
+  if (learned_->memo.engine == EngineKind::kAccelerator) absl::StrAppend(&text, "; by the GPU");
+  if (surrogate_.moved) absl::StrAppend(&text, "; fitted again without the GPU, which failed");
   if (layout_.space().priors() != nullptr) absl::StrAppend(&text, "; weighed by the priors");
   if (feasibility_) {
     absl::StrAppendFormat(&text, "; %.0f %% likely to give a result",

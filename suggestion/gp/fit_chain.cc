@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <utility>
 
 #include "base/cancellation.h"
 #include "base/sha256.h"
 #include "suggestion/gp/acquisition_search.h"
+#include "suggestion/gp/engine_choice.h"
 
 namespace shirabe::suggestion::gp {
 namespace {
@@ -57,6 +59,15 @@ std::vector<std::string> DigestsOf(const Inputs& inputs, const VectorXd& scores,
   return digests;
 }
 
+// After the digests of fits that an accelerator makes, which differ in their last digits.
+constexpr char kOtherEngine[] = "+";
+
+bool IsAccelerated(int64_t results, int coordinates) {
+  const auto points = static_cast<Index>(std::min<int64_t>(results, Results::kMaxPoints));
+  const auto fits = static_cast<int>(std::size(kWarpKinds));
+  return FindAcceleratedEngine({points, coordinates, fits}) != nullptr;
+}
+
 // θ(m) from θ(s).
 SurrogateMemo FitFirst(int64_t m, const Inputs& inputs, const VectorXd& scores,
                        SurrogateMemo start) {
@@ -77,7 +88,12 @@ FitChain& FitChain::Shared() {
 SurrogateMemo FitChain::After(const Inputs& inputs, const VectorXd& scores) {
   if (scores.size() < 2) return {};
   const std::vector<int64_t> stages = Stages(scores.size());
-  const std::vector<std::string> digests = DigestsOf(inputs, scores, stages);
+  std::vector<std::string> digests = DigestsOf(inputs, scores, stages);
+  std::vector<bool> accelerated(stages.size());
+  for (size_t i = 0; i < stages.size(); ++i) {
+    accelerated[i] = IsAccelerated(stages[i], inputs.numeric() + inputs.categorical());
+    if (accelerated[i]) digests[i] += kOtherEngine;
+  }
   SurrogateMemo memo;
   size_t next = stages.size();  // the first stage whose θ is not known
   while (next > 0) {
@@ -90,6 +106,8 @@ SurrogateMemo FitChain::After(const Inputs& inputs, const VectorXd& scores) {
   for (; next < stages.size(); ++next) {
     memo = FitFirst(stages[next], inputs, scores, std::move(memo));
     if (IsCancelled()) break;  // cut short, it is not θ of this stage
+    // Nor is it where an accelerator has failed.
+    if ((memo.engine == EngineKind::kAccelerator) != accelerated[next]) continue;
     Keep({digests[next], memo});
   }
   return memo;

@@ -28,7 +28,8 @@ constexpr double kMixMean = 1;
 double NumericCentre(int p) { return std::log(0.5 * std::sqrt(std::max(p, 1))); }
 double CategoricalCentre(int c) { return std::log(std::max(c, 1)); }
 
-// -log p(θ) without its constant; adds its gradient.
+}  // namespace
+
 double NegativeLogPrior(const Theta& theta, int p, int c, VectorXd& gradient) {
   const VectorXd& t = theta.values;
   double value = 0;
@@ -45,6 +46,8 @@ double NegativeLogPrior(const Theta& theta, int p, int c, VectorXd& gradient) {
   normal(p + c + 2, kMixMean, 1);
   return value;
 }
+
+namespace {
 
 // Columns that are worked on together below, so that the zeros of triangles cost little.
 constexpr Index kBlock = 32;
@@ -132,15 +135,19 @@ double NegativeLogPosterior(const Theta& theta, const Inputs& inputs, const Vect
   return value + NegativeLogPrior(theta, p, c, gradient);
 }
 
-Fitted Fit(const Inputs& inputs, const VectorXd& y, const Theta& start) {
+Lbfgs BeginFit(const Inputs& inputs, const Theta& start) {
   const int p = inputs.numeric(), c = inputs.categorical();
   Box box = ThetaBox(p, c);
   // Below three points a coordinate the mix is not to be learned from them.
   const Index mix = box.lower.size() - 1;
   const bool mixes = p > 0 && c > 0 && inputs.rows() >= 3 * (p + c);
   if (!mixes) box.lower[mix] = box.upper[mix] = p > 0 && c > 0 ? 0 : kMixMean;
-  Lbfgs search(start.values, box,
+  return Lbfgs(start.values, box,
                {.max_iterations = 100, .gradient_tolerance = 1e-2, .decrease_tolerance = 1e-9});
+}
+
+Fitted Fit(const Inputs& inputs, const VectorXd& y, const Theta& start) {
+  Lbfgs search = BeginFit(inputs, start);
   VectorXd gradient;
   int evaluations = 0;
   for (; !search.done() && !IsCancelled(); ++evaluations) {
@@ -156,6 +163,9 @@ Posterior::Posterior(const Theta& theta, const Inputs& inputs)
       inputs_(inputs),
       inverse_(InverseFactor(Covary(theta, inputs, inputs, Slopes::kNo).k, theta)) {}
 
+Posterior::Posterior(const Theta& theta, const Inputs& inputs, MatrixXd inverse)
+    : theta_(theta), inputs_(inputs), inverse_(std::move(inverse)) {}
+
 void Posterior::SetTargets(const MatrixXd& y) {
   const auto lower = inverse_.triangularView<Eigen::Lower>();
   y_ = y.col(0);
@@ -167,11 +177,13 @@ void Posterior::SetTargets(const MatrixXd& y) {
 }
 
 void Posterior::Split(Index scenarios) {
+  scorer_.reset();
   whitened_ = whitened_.col(0).replicate(1, scenarios).eval();
   alpha_ = alpha_.col(0).replicate(1, scenarios).eval();
 }
 
 void Posterior::Append(const Inputs& point, const RowVectorXd& y) {
+  scorer_.reset();
   const Index n = size();
   const VectorXd k = Covary(theta_, inputs_, point, Slopes::kNo).k;
   const VectorXd t = inverse_.triangularView<Eigen::Lower>() * k;
@@ -209,6 +221,12 @@ Posterior::Prediction Posterior::Predict(const Inputs& points, Slopes slopes) co
   return prediction;
 }
 
+Posterior::Prediction Posterior::Score(const Inputs& points, Slopes slopes) const {
+  Prediction prediction;
+  if (scorer_ != nullptr && scorer_->Score(points, slopes, prediction)) return prediction;
+  return Predict(points, slopes);
+}
+
 MatrixXd Posterior::Mean(const Inputs& points) const {
   const MatrixXd k = Covary(theta_, inputs_, points, Slopes::kNo).k;
   return (k.transpose() * alpha_).array() + mean_;
@@ -216,6 +234,14 @@ MatrixXd Posterior::Mean(const Inputs& points) const {
 
 MatrixXd Posterior::Pullback(const Inputs& points, const Prediction& prediction,
                              const MatrixXd& mean_bar, const VectorXd& variance_bar) const {
+  if (prediction.cross.k.size() == 0) {  // a scorer's
+    MatrixXd gradient = variance_bar.asDiagonal() * prediction.variance_slope;
+    const Index p = points.x.cols();
+    for (Index k = 0; k < mean_bar.cols(); ++k) {
+      gradient += mean_bar.col(k).asDiagonal() * prediction.mean_slopes.middleCols(k * p, p);
+    }
+    return gradient;
+  }
   // ∂/∂k of the sum, by point; then through ∂k/∂r² to the coordinates.
   MatrixXd q = inverse_.transpose().triangularView<Eigen::Upper>() *
                (prediction.solved * (-2 * variance_bar).asDiagonal());

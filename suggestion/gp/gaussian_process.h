@@ -16,7 +16,9 @@
 #pragma once
 
 #include <Eigen/Dense>
+#include <memory>
 #include <optional>
+#include <utility>
 
 #include "suggestion/gp/kernel.h"
 #include "suggestion/gp/lbfgs.h"
@@ -27,6 +29,9 @@ namespace shirabe::suggestion::gp {
 Theta DefaultTheta(int numeric, int categorical);
 Box ThetaBox(int numeric, int categorical);
 
+// -log p(θ) up to a constant, of p numeric and c categorical coordinates; adds its gradient.
+double NegativeLogPrior(const Theta& theta, int p, int c, Eigen::VectorXd& gradient);
+
 // -log p(y, θ) up to a constant, and its gradient; an infinite value where K cannot be factored.
 double NegativeLogPosterior(const Theta& theta, const Inputs& inputs, const Eigen::VectorXd& y,
                             Eigen::VectorXd& gradient);
@@ -36,7 +41,8 @@ struct Fitted {
   double value;         // NegativeLogPosterior
   int evaluations = 0;  // of it: what the fit cost
 };
-// The most probable θ near `start`.
+// The search for the most probable θ near `start`: evaluate NegativeLogPosterior where it says.
+Lbfgs BeginFit(const Inputs& inputs, const Theta& start);
 Fitted Fit(const Inputs& inputs, const Eigen::VectorXd& y, const Theta& start);
 
 class Posterior {
@@ -44,6 +50,8 @@ class Posterior {
   // A K that cannot be factored gets a growing multiple of I added: 1e-10 of s² first, then ten
   // times more each time.
   Posterior(const Theta& theta, const Inputs& inputs);
+  // With an L⁻¹ that was computed elsewhere.
+  Posterior(const Theta& theta, const Inputs& inputs, Eigen::MatrixXd inverse);
 
   // Values of the points so far, in one scenario or several. β is that of the first.
   void SetTargets(const Eigen::MatrixXd& y);
@@ -57,8 +65,13 @@ class Posterior {
     Eigen::VectorXd variance;  // points, of the function without noise, > 0
     Covariance cross;          // with the observed points
     Eigen::MatrixXd solved;    // L⁻¹ k(X, x), n × points
+    // By the numeric coordinates, only from a Scorer: ∂mean_k/∂x_j in column k p + j, ∂v/∂x_j.
+    Eigen::MatrixXd mean_slopes, variance_slope;
   };
   Prediction Predict(const Inputs& points, Slopes slopes = Slopes::kNo) const;
+  // Mean and variance, and what Pullback needs, by a scorer where there is one that has learned
+  // from the same points: another engine's numbers, which differ in their last digits.
+  Prediction Score(const Inputs& points, Slopes slopes = Slopes::kNo) const;
   // Its mean alone, which costs n a point and not n²; points × m.
   Eigen::MatrixXd Mean(const Inputs& points) const;
   // With respect to the numeric coordinates of each point, the gradient of Σ mean_bar · mean +
@@ -70,10 +83,22 @@ class Posterior {
   // Each observed point as the others predict it, in the first scenario.
   Eigen::VectorXd LeaveOneOut() const;
 
+  // Who scores in place of this processor, until a point is appended or scenarios begin.
+  class Scorer {
+   public:
+    virtual ~Scorer() = default;
+    // Mean and variance, with their slopes if wanted. False: it cannot any more.
+    virtual bool Score(const Inputs& points, Slopes slopes, Prediction& prediction) const = 0;
+  };
+  void SetScorer(std::shared_ptr<const Scorer> scorer) {  // shared: by copies of the posterior
+    scorer_ = std::move(scorer);
+  }
+
   const Theta& theta() const { return theta_; }
   const Inputs& inputs() const { return inputs_; }
   Eigen::Index size() const { return inverse_.rows(); }
   Eigen::Index scenarios() const { return alpha_.cols(); }
+  const Eigen::MatrixXd& inverse() const { return inverse_; }  // L⁻¹
 
  private:
   Theta theta_;
@@ -81,8 +106,9 @@ class Posterior {
   Eigen::MatrixXd inverse_;   // L⁻¹
   Eigen::MatrixXd whitened_;  // L⁻¹ (y - β)
   Eigen::MatrixXd alpha_;
-  Eigen::VectorXd y_;  // of the first scenario
-  double mean_ = 0;    // β
+  Eigen::VectorXd y_;                     // of the first scenario
+  double mean_ = 0;                       // β
+  std::shared_ptr<const Scorer> scorer_;  // shared: by copies; null = none
 };
 
 }  // namespace shirabe::suggestion::gp

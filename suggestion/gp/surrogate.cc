@@ -3,25 +3,29 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <iterator>
 #include <numeric>
 #include <utility>
 #include <vector>
 
 #include "base/cancellation.h"
 #include "base/rng.h"
+#include "suggestion/gp/engine_choice.h"
 
 namespace shirabe::suggestion::gp {
 namespace {
 
 using Eigen::Index;
+using Eigen::MatrixXd;
 using Eigen::VectorXd;
 
 constexpr char kMagic[8] = {'g', 'p', ' ', 'm', 'e', 'm', 'o', '1'};
+// The same with the engine after the thetas.
+constexpr char kMagicOfEngine[8] = {'g', 'p', ' ', 'm', 'e', 'm', 'o', '2'};
 // So many points more than at the last fit ask for another: each of them up to 60, then 2 %.
 constexpr int64_t kEveryTime = 60;
 constexpr double kGrowth = 1.02;
-// The parameters are fitted to no more points than this, because each step costs their cube.
-constexpr Index kMaxFitted = 400;
+constexpr int kWarps = static_cast<int>(std::size(kWarpKinds));
 // Of labels of variance 1: how far one odd trial is believed.
 constexpr double kLabelNoise = 0.1;
 // A warp that is not better by this share of ordered pairs does not replace the last one.
@@ -41,24 +45,48 @@ bool NeedsFit(int64_t n, const SurrogateMemo& memory) {
 
 // Which points the parameters are fitted to: all of them, or the better half of what is allowed and
 // others evenly from the rest.
-std::vector<Index> ChooseForFit(const VectorXd& scores) {
+std::vector<Index> ChooseForFit(const VectorXd& scores, Index most) {
   std::vector<Index> order(scores.size());
   std::iota(order.begin(), order.end(), 0);
-  if (scores.size() <= kMaxFitted) return order;
+  if (scores.size() <= most) return order;
   std::stable_sort(order.begin(), order.end(),
                    [&](Index a, Index b) { return scores[a] > scores[b]; });
-  std::vector<Index> chosen(order.begin(), order.begin() + kMaxFitted / 2);
-  std::sort(order.begin() + kMaxFitted / 2, order.end());
-  const Index rest = scores.size() - kMaxFitted / 2, wanted = kMaxFitted - kMaxFitted / 2;
-  for (Index i = 0; i < wanted; ++i) chosen.push_back(order[kMaxFitted / 2 + i * rest / wanted]);
+  std::vector<Index> chosen(order.begin(), order.begin() + most / 2);
+  std::sort(order.begin() + most / 2, order.end());
+  const Index rest = scores.size() - most / 2, wanted = most - most / 2;
+  for (Index i = 0; i < wanted; ++i) chosen.push_back(order[most / 2 + i * rest / wanted]);
   std::sort(chosen.begin(), chosen.end());
   return chosen;
 }
 
-Theta FitTo(const std::vector<Index>& chosen, const Inputs& inputs, const VectorXd& y,
-            const Theta& start) {
-  if (static_cast<Index>(chosen.size()) == y.size()) return Fit(inputs, y, start).theta;
-  return Fit({inputs.x(chosen, Eigen::all), inputs.u(chosen, Eigen::all)}, y(chosen), start).theta;
+// Fits to those of a model's points that ChooseForFit chooses by `scores`.
+struct FitRequest {
+  const Inputs& inputs;
+  const MatrixXd& y;  // of all points
+  const VectorXd& scores;
+};
+StatusOr<std::vector<Fitted>> FitTo(const Engine& engine, const Engine::Model& all,
+                                    const FitRequest& request,
+                                    const std::vector<Engine::Start>& starts) {
+  const auto& [inputs, y, scores] = request;
+  const std::vector<Index> chosen = ChooseForFit(scores, engine.most_fitted());
+  if (static_cast<Index>(chosen.size()) == y.rows()) return engine.Fit(all, starts);
+  ASSIGN_OR_RETURN(const std::unique_ptr<Engine::Model> some,
+                   engine.Upload({inputs.x(chosen, Eigen::all), inputs.u(chosen, Eigen::all)},
+                                 y(chosen, Eigen::all)));
+  return engine.Fit(*some, starts);
+}
+
+// Null: the processor's. What was once decided at a size where an accelerator pays stays so.
+std::unique_ptr<Engine> DecidedEngine(const SurrogateMemo& memory, const LearnSize& size) {
+  const LearnSize before{static_cast<Index>(memory.fitted_at), size.coordinates, size.fits};
+  const bool stays = memory.engine == EngineKind::kProcessor && memory.fitted_at > 0;
+  if (stays && AcceleratorPays(before)) return nullptr;
+  return FindAcceleratedEngine(size);
+}
+
+LearnSize SizeOf(const Inputs& inputs, int fits) {
+  return {inputs.rows(), inputs.numeric() + inputs.categorical(), fits};
 }
 
 Theta StartOf(const Theta& last, const Inputs& inputs) {
@@ -90,13 +118,15 @@ double Checksum(const std::string& text) { return static_cast<double>(Fingerprin
 }  // namespace
 
 std::string SurrogateMemo::Serialize() const {
-  std::string text(kMagic, sizeof kMagic);
+  const bool here = engine == EngineKind::kProcessor;
+  std::string text(here ? kMagic : kMagicOfEngine, sizeof kMagic);
   Put(text, static_cast<double>(fitted_at));
   Put(text, static_cast<double>(static_cast<int>(warp)));
   for (const Theta& theta : thetas) {
     Put(text, static_cast<double>(theta.values.size()));
     for (const double value : theta.values) Put(text, value);
   }
+  if (!here) Put(text, static_cast<double>(static_cast<int>(engine)));
   Put(text, Checksum(text));
   return text;
 }
@@ -104,7 +134,8 @@ std::string SurrogateMemo::Serialize() const {
 SurrogateMemo SurrogateMemo::Parse(const std::string& text, int theta_size) {
   constexpr size_t kField = sizeof(double);
   if (text.size() < sizeof kMagic + kField || text.size() % kField != 0) return {};
-  if (std::memcmp(text.data(), kMagic, sizeof kMagic) != 0) return {};
+  const bool with_engine = std::memcmp(text.data(), kMagicOfEngine, sizeof kMagic) == 0;
+  if (!with_engine && std::memcmp(text.data(), kMagic, sizeof kMagic) != 0) return {};
   const size_t end = text.size() - kField;
   if (Get(text, end) != Checksum(text.substr(0, end))) return {};
   SurrogateMemo memory;
@@ -122,6 +153,10 @@ SurrogateMemo SurrogateMemo::Parse(const std::string& text, int theta_size) {
     theta.values.resize(size);
     for (double& value : theta.values) value = next();
   }
+  if (with_engine) {
+    memory.engine = EngineKind::kAccelerator;
+    if (next() != static_cast<int>(memory.engine)) return {};
+  }
   return at == end ? memory : SurrogateMemo();
 }
 
@@ -132,50 +167,124 @@ int64_t LastFitCount(int64_t points) {
   return count;
 }
 
-Surrogate Learn(const Inputs& inputs, const VectorXd& scores, SurrogateMemo& memory) {
-  if (NeedsFit(inputs.rows(), memory)) return Refit(inputs, scores, memory);
-  Warp warp(memory.warp, scores);
-  Posterior posterior =
-      Condition(memory.thetas[static_cast<int>(memory.warp)], inputs, warp.warped());
-  return {std::move(warp), std::move(posterior)};
-}
+namespace {
 
-Surrogate Refit(const Inputs& inputs, const VectorXd& scores, SurrogateMemo& memory) {
-  std::optional<Surrogate> best;
-  double best_order = -1;
+// As Refit, by one engine, whose kind is left to the caller.
+StatusOr<Surrogate> RefitBy(const Engine& engine, const Inputs& inputs, const VectorXd& scores,
+                            SurrogateMemo& memory) {
   const WarpKind last = memory.warp;
   const bool has_last = memory.fitted_at > 0;
-  const std::vector<Index> chosen = ChooseForFit(scores);
+  std::vector<Warp> warps;
+  MatrixXd y(inputs.rows(), kWarps);
+  std::vector<Engine::Start> starts;
   for (const WarpKind kind : kWarpKinds) {
-    Warp warp(kind, scores);
-    Theta& theta = memory.thetas[static_cast<int>(kind)];
-    theta = FitTo(chosen, inputs, warp.warped(), StartOf(theta, inputs));
-    Posterior posterior = Condition(theta, inputs, warp.warped());
+    const int column = static_cast<int>(kind);
+    warps.emplace_back(kind, scores);
+    y.col(column) = warps.back().warped();
+    starts.push_back({column, StartOf(memory.thetas[column], inputs)});
+  }
+  ASSIGN_OR_RETURN(const auto model, engine.Upload(inputs, y));
+  ASSIGN_OR_RETURN(const auto fitted, FitTo(engine, *model, {inputs, y, scores}, starts));
+  std::optional<Surrogate> best;
+  double best_order = -1;
+  for (const WarpKind kind : kWarpKinds) {
+    const int column = static_cast<int>(kind);
+    memory.thetas[column] = fitted[column].theta;
+    ASSIGN_OR_RETURN(Posterior posterior,
+                     engine.Condition(*model, {column, memory.thetas[column]}));
     double order = Concordance(scores, posterior.LeaveOneOut());
     if (has_last && kind == last) order += kHysteresis;
     if (order <= best_order) continue;
     best_order = order;
     memory.warp = kind;
-    best = Surrogate{std::move(warp), std::move(posterior)};
+    best = Surrogate{std::move(warps[column]), std::move(posterior)};
   }
   memory.fitted_at = inputs.rows();
   return *std::move(best);
 }
 
+// The process as it was fitted last, where it was fitted.
+StatusOr<Posterior> ConditionAgain(const Inputs& inputs, const VectorXd& y, const Theta& theta,
+                                   const LearnSize& size) {
+  const std::unique_ptr<Engine> engine = FindAcceleratedEngine(size);
+  if (engine == nullptr) return absl::UnavailableError("the accelerator is gone");
+  ASSIGN_OR_RETURN(const auto model, engine->Upload(inputs, y));
+  return engine->Condition(*model, {0, theta});
+}
+
+StatusOr<Posterior> RefitUnwarpedBy(const Engine& engine, const Inputs& inputs, const VectorXd& y,
+                                    Theta& theta) {
+  ASSIGN_OR_RETURN(const auto model, engine.Upload(inputs, y));
+  const VectorXd scores = -y.cwiseAbs();
+  ASSIGN_OR_RETURN(const auto fitted,
+                   FitTo(engine, *model, {inputs, y, scores}, {{0, StartOf(theta, inputs)}}));
+  theta = fitted[0].theta;
+  return engine.Condition(*model, {0, theta});
+}
+
+}  // namespace
+
+Surrogate Learn(const Inputs& inputs, const VectorXd& scores, SurrogateMemo& memory) {
+  if (NeedsFit(inputs.rows(), memory)) return Refit(inputs, scores, memory);
+  const Theta& theta = memory.thetas[static_cast<int>(memory.warp)];
+  Warp warp(memory.warp, scores);
+  if (memory.engine == EngineKind::kProcessor) {
+    return {std::move(warp), gp::Condition(theta, inputs, warp.warped())};
+  }
+  StatusOr<Posterior> posterior =
+      ConditionAgain(inputs, warp.warped(), theta, SizeOf(inputs, kWarps));
+  if (!posterior.ok()) return Refit(inputs, scores, memory);
+  return {std::move(warp), *std::move(posterior)};
+}
+
+Surrogate Refit(const Inputs& inputs, const VectorXd& scores, SurrogateMemo& memory) {
+  const LearnSize size = SizeOf(inputs, kWarps);
+  const std::unique_ptr<Engine> engine = DecidedEngine(memory, size);
+  const bool was_there = memory.engine == EngineKind::kAccelerator && AcceleratorPays(size);
+  if (engine != nullptr) {
+    SurrogateMemo after = memory;
+    after.engine = engine->kind();
+    StatusOr<Surrogate> surrogate = RefitBy(*engine, inputs, scores, after);
+    if (surrogate.ok()) {
+      memory = std::move(after);
+      return *std::move(surrogate);
+    }
+  }
+  memory.engine = EngineKind::kProcessor;
+  Surrogate surrogate = *RefitBy(ProcessorEngine(), inputs, scores, memory);
+  surrogate.moved = was_there || engine != nullptr;
+  return surrogate;
+}
+
 Posterior LearnUnwarped(const Inputs& inputs, const VectorXd& y, SurrogateMemo& memory) {
   memory.warp = WarpKind::kNone;
   Theta& theta = memory.thetas[static_cast<int>(memory.warp)];
-  if (NeedsFit(inputs.rows(), memory)) {
-    theta = FitTo(ChooseForFit(-y.cwiseAbs()), inputs, y, StartOf(theta, inputs));
-    memory.fitted_at = inputs.rows();
+  const LearnSize size = SizeOf(inputs, 1);
+  const bool again = NeedsFit(inputs.rows(), memory);
+  if (!again && memory.engine == EngineKind::kProcessor) return gp::Condition(theta, inputs, y);
+  if (!again) {
+    StatusOr<Posterior> posterior = ConditionAgain(inputs, y, theta, size);
+    if (posterior.ok()) return *std::move(posterior);
   }
-  return Condition(theta, inputs, y);
+  const std::unique_ptr<Engine> engine = DecidedEngine(memory, size);
+  memory.fitted_at = inputs.rows();
+  if (engine != nullptr) {
+    Theta fitted = theta;
+    StatusOr<Posterior> posterior = RefitUnwarpedBy(*engine, inputs, y, fitted);
+    memory.engine = posterior.ok() ? engine->kind() : EngineKind::kProcessor;
+    if (posterior.ok()) {
+      theta = std::move(fitted);
+      return *std::move(posterior);
+    }
+  }
+  memory.engine = EngineKind::kProcessor;
+  return *RefitUnwarpedBy(ProcessorEngine(), inputs, y, theta);
 }
 
 Posterior LearnFeasibility(const Inputs& inputs, const VectorXd& labels) {
   Theta theta = DefaultTheta(inputs.numeric(), inputs.categorical());
   theta.values[theta.values.size() - 2] = std::log(kLabelNoise);
-  return Condition(theta, inputs, labels);
+  return gp::Condition(theta, inputs, labels);
 }
 
 namespace {

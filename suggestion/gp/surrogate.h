@@ -17,6 +17,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "base/mutex.h"
+#include "suggestion/gp/engine.h"
 #include "suggestion/gp/gaussian_process.h"
 #include "suggestion/gp/scored_results.h"
 
@@ -27,10 +28,11 @@ namespace shirabe::suggestion::gp {
 struct SurrogateMemo {
   int64_t fitted_at = 0;  // points at the last fit; 0 = never
   WarpKind warp = WarpKind::kNone;
-  std::array<Theta, 3> thetas;  // by WarpKind; empty = not known
+  std::array<Theta, 3> thetas;                 // by WarpKind; empty = not known
+  EngineKind engine = EngineKind::kProcessor;  // of the last fit
 
-  // Binary, with a checksum. Parse gives an empty memo for what is not its own, or of another
-  // space.
+  // Binary, with a checksum; of the processor's fits as version 0.1 wrote it. Parse gives an empty
+  // memo for what is not its own, or of another space.
   std::string Serialize() const;
   static SurrogateMemo Parse(const std::string& text, int theta_size);
 };
@@ -38,9 +40,11 @@ struct SurrogateMemo {
 struct Surrogate {
   Warp warp;
   Posterior posterior;
+  bool moved = false;  // from an accelerator that is gone or failed
 };
 
-// `scores` as for Warp. Fits again if enough points have come since the last fit.
+// `scores` as for Warp. Fits again if enough points have come since the last fit, or if the engine
+// of the last fit is gone.
 Surrogate Learn(const Inputs& inputs, const Eigen::VectorXd& scores, SurrogateMemo& memory);
 // Fits again in any case.
 Surrogate Refit(const Inputs& inputs, const Eigen::VectorXd& scores, SurrogateMemo& memory);

@@ -8,6 +8,8 @@
 #include <thread>
 #include <vector>
 
+#include "suggestion/processor_turn.h"
+
 namespace shirabe::service {
 namespace {
 
@@ -62,6 +64,62 @@ TEST(SuggestionTurnsTest, OneCallerLeavesTurnsToOthers) {
   EXPECT_EQ(work.running_, 2);
   work.End();
   EXPECT_EQ(work.done_, 5);
+}
+
+// As where a GPU computes in its place: others have its turn, and it waits for one to go on.
+TEST(SuggestionTurnsTest, WhatWaitsForAnotherDeviceLeavesItsTurn) {
+  SuggestionLimits limits = kLimits;
+  limits.running = 1;
+  limits.away = 1;
+  SuggestionScheduler turns(limits, RealClock());
+  std::atomic<int> away = 0, ended = 0, back = 0;
+  std::atomic<bool> answered = false;
+  std::thread first([&] {
+    const Status status = turns.Run("first", 1, [&] {
+      {
+        const suggestion::LentTurn lent;
+        ++away;
+        while (!answered) absl::SleepFor(absl::Milliseconds(1));
+      }
+      back = ended + 1;
+      return absl::OkStatus();
+    });
+    EXPECT_TRUE(status.ok()) << status;
+  });
+  ASSERT_TRUE(Work::Await(away, 1));
+  Work work(turns);
+  work.Start("second");
+  absl::SleepFor(absl::Milliseconds(100));
+  EXPECT_EQ(work.running_, 0) << "so many wait for the device as may";
+  answered = true;
+  first.join();
+  EXPECT_EQ(back, 1);
+  EXPECT_TRUE(Work::Await(work.running_, 1));
+  work.End();
+  // With room, the second one computes while the first waits, and the first goes on after it.
+  limits.away = 2;
+  SuggestionScheduler wide(limits, RealClock());
+  answered = false;
+  std::thread waits([&] {
+    const Status status = wide.Run("first", 1, [&] {
+      const suggestion::LentTurn lent;
+      ++away;
+      while (!answered) absl::SleepFor(absl::Milliseconds(1));
+      return absl::OkStatus();
+    });
+    EXPECT_TRUE(status.ok()) << status;
+    ++ended;
+  });
+  ASSERT_TRUE(Work::Await(away, 2));
+  Work other(wide);
+  other.Start("second");
+  EXPECT_TRUE(Work::Await(other.running_, 1));
+  answered = true;
+  absl::SleepFor(absl::Milliseconds(100));
+  EXPECT_EQ(ended, 0) << "the only turn is taken";
+  other.End();
+  waits.join();
+  EXPECT_EQ(ended, 1);
 }
 
 TEST(SuggestionTurnsTest, AQueueHasALimitAndASize) {

@@ -59,9 +59,12 @@ bool IsImpure(std::string_view include) {
   return false;
 }
 
-// What computes and does nothing else. suggestion/remote speaks to other processes by design.
+// What computes and does nothing else. By design suggestion/remote speaks to other processes, and
+// suggestion/accelerator to a device, from a thread, through the library of suggestion/gpu.
 bool MustBePure(const std::string& path) {
-  if (path.compare(0, 18, "suggestion/remote/") == 0) return false;
+  for (const char* folder : {"suggestion/remote/", "suggestion/accelerator/", "suggestion/gpu/"}) {
+    if (path.starts_with(folder)) return false;
+  }
   return TopFolder(path) == "suggestion" || path == "experiment/plan.h" ||
          path == "experiment/plan.cc";
 }

@@ -134,9 +134,8 @@ const std::vector<std::string>& SharedBatches() {
   static const std::vector<std::string> batches = {
       "base base/text",
       "net kube metrics",
-      "suggestion suggestion/evolution suggestion/multifidelity suggestion/pareto "
-      "suggestion/remote "
-      "suggestion/space suggestion/stoppers",
+      "suggestion suggestion/accelerator suggestion/evolution suggestion/multifidelity "
+      "suggestion/pareto suggestion/remote suggestion/space suggestion/stoppers",
       "suggestion/algorithms suggestion/cmaes suggestion/gp suggestion/tpe",
       "trial trial/checkpoint trial/gjson trial/local",
       "trial/kubernetes trial/pod",

@@ -1,0 +1,88 @@
+#include "suggestion/accelerator/gpu_library.h"
+
+#include <limits.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/dynamic_library.h"
+
+namespace shirabe::suggestion::accelerator {
+namespace {
+
+constexpr char kFileName[] = "libshirabe-cuda.so";
+
+// "" where the system does not say.
+std::string ProgramFolder() {
+  char path[PATH_MAX];
+  const ssize_t length = readlink("/proc/self/exe", path, sizeof path);
+  if (length <= 0 || length == static_cast<ssize_t>(sizeof path)) return "";
+  const std::string program(path, static_cast<size_t>(length));
+  return program.substr(0, program.rfind('/'));
+}
+
+Status CheckOwner(const std::string& path) {
+  struct stat info;
+  if (stat(path.c_str(), &info) != 0) return ErrnoStatus("cannot look at " + path, errno);
+  const bool owned = info.st_uid == 0 || info.st_uid == geteuid();
+  if (owned && (info.st_mode & (S_IWGRP | S_IWOTH)) == 0) return absl::OkStatus();
+  return absl::PermissionDeniedError(absl::StrCat(
+      path,
+      owned ? " can be written by others: chmod go-w " : " belongs to another user: chown root ",
+      path, ", or it is not opened"));
+}
+
+Status CheckTrusted(const std::string& folder, const std::string& path) {
+  struct stat info;
+  if (stat(path.c_str(), &info) != 0) return ErrnoStatus("cannot look at " + path, errno);
+  if (!S_ISREG(info.st_mode)) {
+    return absl::PermissionDeniedError(path + " is not a file, so it is not opened");
+  }
+  RETURN_IF_ERROR(CheckOwner(folder));
+  return CheckOwner(path);
+}
+
+StatusOr<GpuLibrary> LoadGpuLibraryFrom(const std::string& path) {
+  const auto opened = OpenLibrary(path.c_str());
+  if (!opened.ok()) return Prefix(path + " cannot be loaded", opened.status());
+  decltype(&gpu::shirabe_cuda_version) version = nullptr;
+  RETURN_IF_ERROR(FindFunction(*opened, "shirabe_cuda_version", &version));
+  if (const int32_t is = version(); is != gpu::kAbiVersion) {
+    return absl::UnimplementedError(
+        absl::StrCat(path, " has interface ", is, ", and this program needs ",
+                     int32_t{gpu::kAbiVersion}, ": install the one of version " SHIRABE_VERSION));
+  }
+  GpuLibrary library;
+  Status found;
+#define SHIRABE_GPU_FIND(name) \
+  if (found.ok()) found = FindFunction(*opened, #name, &library.name);
+  SHIRABE_GPU_FUNCTIONS(SHIRABE_GPU_FIND)
+#undef SHIRABE_GPU_FIND
+  if (!found.ok()) return Prefix(path, found);
+  return library;
+}
+
+}  // namespace
+
+std::vector<std::string> GpuLibraryFolders(const GpuSetting& setting) {
+  if (!setting.folder.empty()) return {setting.folder};
+  const std::string own = ProgramFolder();
+  if (own.empty()) return {};
+  return {own, own + "/../lib/shirabe"};
+}
+
+StatusOr<GpuLibrary> LoadGpuLibrary(const std::vector<std::string>& folders) {
+  for (const std::string& folder : folders) {
+    const std::string path = absl::StrCat(folder, "/", kFileName);
+    if (access(path.c_str(), F_OK) != 0) continue;
+    RETURN_IF_ERROR(CheckTrusted(folder, path));
+    return LoadGpuLibraryFrom(path);
+  }
+  return absl::NotFoundError(
+      absl::StrCat("no ", kFileName, " in ", absl::StrJoin(folders, " or ")));
+}
+
+}  // namespace shirabe::suggestion::accelerator

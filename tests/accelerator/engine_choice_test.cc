@@ -1,0 +1,153 @@
+// Which engine a search uses, from the algorithm down to the library: the whole way of a suggestion
+// through the copy of the algorithms that this processor runs.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "suggestion/accelerator/program_gpu.h"
+#include "suggestion/algorithm.h"
+#include "tests/accelerator/fake_gpu.h"
+#include "tests/suggestion/spaces.h"
+
+namespace shirabe::suggestion {
+namespace {
+
+using accelerator::FakeGpu;
+using testing::HasSubstr;
+using testing::Not;
+using testing::StartsWith;
+
+constexpr AcceleratorThresholds kSmall = {.points = 30, .alone = 60};
+
+// What is remembered of fits is found by the results: other results for each test.
+History Results(int count, double phase) {
+  History history(Make({Double("x", {0, 1}), Double("y", {0, 1})}));
+  for (int i = 0; i < count; ++i) {
+    const double x = std::fmod(0.618 * i + phase, 1.0), y = std::fmod(0.414 * i + 2 * phase, 1.0);
+    const double loss = std::pow(x - 0.3, 2) + 3 * std::pow(y - 0.7, 2) + 0.1 * std::sin(9 * x);
+    history.Add({x, y}, {.state = TrialState::kCompleted, .loss = loss});
+  }
+  return history;
+}
+
+Proposal Propose(const History& history) {
+  auto algorithm = CreateAlgorithm("bayesianoptimization", {.space = history.space()});
+  EXPECT_TRUE(algorithm.ok()) << algorithm.status();
+  auto proposal = (*algorithm)->Propose(history, 1, Rng(5));
+  EXPECT_TRUE(proposal.ok()) << proposal.status();
+  EXPECT_EQ(proposal->suggestions.size(), 1);
+  return *std::move(proposal);
+}
+
+std::shared_ptr<accelerator::SharedGpu> Opened(const FakeGpu& fake) {  // shared: by what is on it
+  auto gpu = fake.Open();
+  EXPECT_TRUE(gpu.ok()) << gpu.status();
+  return *std::move(gpu);
+}
+
+constexpr char kHere[] = "gp memo1", kThere[] = "gp memo2";
+
+// Also where the machine has one: it is not even looked for.
+TEST(EngineChoice, ASmallHistoryAsksForNone) {
+  const Proposal proposal = Propose(Results(60, 0.01));
+  EXPECT_THAT(proposal.memo, StartsWith(kHere));
+  EXPECT_EQ(accelerator::ReportGpu().state, accelerator::GpuReport::State::kNotAsked);
+}
+
+TEST(EngineChoice, FromAThresholdOnItIsTheAccelerators) {
+  const FakeGpu fake;
+  const auto gpu = Opened(fake);
+  const AcceleratorOverride use(gpu, kSmall);
+  EXPECT_THAT(Propose(Results(29, 0.02)).memo, StartsWith(kHere));
+  EXPECT_EQ(gpu->counts().uploads, 0);
+  History history = Results(40, 0.02);
+  const Proposal first = Propose(history);
+  EXPECT_THAT(first.memo, StartsWith(kThere));
+  EXPECT_THAT(first.suggestions[0].explanation, HasSubstr("by the GPU"));
+  EXPECT_GT(gpu->counts().evaluations, 0);
+  EXPECT_GT(gpu->counts().scorings, 0);
+  // I10: the same history, the same suggestion, from the memo too.
+  EXPECT_EQ(Propose(history).suggestions[0].point, first.suggestions[0].point);
+  history.set_memo(first.memo);
+  EXPECT_EQ(Propose(history).suggestions[0].point, first.suggestions[0].point);
+  EXPECT_THAT(Propose(history).memo, StartsWith(kThere));
+}
+
+TEST(EngineChoice, IsNearTheProcessors) {
+  const History history = Results(40, 0.03);
+  const Point here = Propose(history).suggestions[0].point;
+  const FakeGpu fake;
+  const AcceleratorOverride use(Opened(fake), kSmall);
+  const Point there = Propose(history).suggestions[0].point;
+  for (size_t i = 0; i < here.size(); ++i) EXPECT_NEAR(here[i], there[i], 1e-3);
+}
+
+TEST(EngineChoice, ASearchThatBeganOnTheProcessorStaysThere) {
+  History history = Results(40, 0.04);
+  history.set_memo(Propose(history).memo);  // as an earlier version left it, too
+  EXPECT_THAT(history.memo(), StartsWith(kHere));
+  const FakeGpu fake;
+  const auto gpu = Opened(fake);
+  const AcceleratorOverride use(gpu, kSmall);
+  history.Add({0.31, 0.69}, {.state = TrialState::kCompleted, .loss = -0.5});
+  EXPECT_THAT(Propose(history).memo, StartsWith(kHere));
+  EXPECT_EQ(gpu->counts().uploads, 0);
+}
+
+// At any call: no suggestion is lost, and from then on it is the processor's for good.
+TEST(EngineChoice, ADeviceThatIsLostCostsNoSuggestion) {
+  double phase = 0.05;
+  for (const char* fault : {"upload=1:4", "evaluate=1:4", "evaluate=5:4", "condition=1:4",
+                            "condition=3:6", "upload=1:3", "evaluate=3:3", "condition=2:5"}) {
+    phase += 0.01;
+    History history = Results(40, phase);
+    const Point without = Propose(history).suggestions[0].point;
+    Proposal proposal;
+    {
+      const FakeGpu fake(fault);
+      const AcceleratorOverride use(Opened(fake), kSmall);
+      history.set_memo("");
+      proposal = Propose(history);
+    }
+    EXPECT_THAT(proposal.memo, StartsWith(kHere)) << fault;
+    ASSERT_EQ(proposal.suggestions.size(), 1) << fault;
+    EXPECT_THAT(proposal.suggestions[0].explanation, Not(HasSubstr("by the GPU"))) << fault;
+    for (size_t i = 0; i < without.size(); ++i) {
+      EXPECT_NEAR(proposal.suggestions[0].point[i], without[i], 1e-2) << fault;
+    }
+    const FakeGpu fake;
+    const auto gpu = Opened(fake);
+    const AcceleratorOverride use(gpu, kSmall);
+    history.set_memo(proposal.memo);
+    EXPECT_THAT(Propose(history).memo, StartsWith(kHere)) << fault;
+    EXPECT_EQ(gpu->counts().uploads, 0) << fault;
+  }
+}
+
+TEST(EngineChoice, ScoringGoesOnWhereTheDeviceIsLost) {
+  const History history = Results(40, 0.21);
+  const FakeGpu fake("score=2:4");
+  const auto gpu = Opened(fake);
+  const AcceleratorOverride use(gpu, kSmall);
+  EXPECT_EQ(Propose(history).suggestions.size(), 1);
+  EXPECT_TRUE(gpu->lost());
+}
+
+TEST(EngineChoice, ASearchWhoseGpuIsGoneIsFittedAgainAndSaysSo) {
+  History history = Results(40, 0.22);
+  {
+    const FakeGpu fake;
+    const AcceleratorOverride use(Opened(fake), kSmall);
+    history.set_memo(Propose(history).memo);
+  }
+  EXPECT_THAT(history.memo(), StartsWith(kThere));
+  history.Add({0.32, 0.68}, {.state = TrialState::kCompleted, .loss = -0.4});
+  const AcceleratorOverride none(nullptr, kSmall);
+  const Proposal proposal = Propose(history);
+  EXPECT_THAT(proposal.memo, StartsWith(kHere));
+  EXPECT_THAT(proposal.suggestions[0].explanation, HasSubstr("fitted again without the GPU"));
+}
+
+}  // namespace
+}  // namespace shirabe::suggestion
