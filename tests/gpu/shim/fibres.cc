@@ -30,12 +30,21 @@ namespace {
 
 constexpr size_t kStack = 256 << 10;
 
+// As Place, without allocating: it is written at every barrier.
+struct Barrier {
+  const char* file = "";
+  int line = 0;
+  bool operator==(const Barrier& other) const {
+    return line == other.line && std::strcmp(file, other.file) == 0;
+  }
+};
+
 struct Fibre {
   ucontext_t context;
   std::unique_ptr<char[]> stack;
   void* asan = nullptr;  // its fake stack while it waits
   bool running = false;  // a thread of the block that has not ended
-  Place at;              // the barrier where it waits
+  Barrier at;            // where it waits
 };
 
 // One block at a time, and one grid.
@@ -115,8 +124,8 @@ void MakeFibres() {
   }
 }
 
-std::string Describe(const Place& place) {
-  return place.first + ":" + std::to_string(place.second);
+std::string Describe(const Barrier& barrier) {
+  return std::string(barrier.file) + ":" + std::to_string(barrier.line);
 }
 
 // After each thread has run to a barrier or to its end: all must be at the same. Empty if so.
@@ -125,7 +134,7 @@ std::string Divergence() {
   for (const Fibre& fibre : scheduler.fibres) {
     if (fibre.running && !first.running) return "ended before " + Describe(fibre.at);
     if (!fibre.running && first.running) return "ended before " + Describe(first.at);
-    if (fibre.running && fibre.at != first.at) {
+    if (fibre.running && !(fibre.at == first.at)) {
       return Describe(first.at) + " and " + Describe(fibre.at);
     }
   }
@@ -159,10 +168,10 @@ bool RunBlock(uint64_t& state) {
 }  // namespace
 
 void WaitAtBarrier(const char* file, int line) {
-  const Place place(file, line);
-  TheShim().barriers.insert(place);
-  if (place == TheShim().removed) return;
-  scheduler.fibres[scheduler.current].at = place;
+  Shim& shim = TheShim();
+  if (scheduler.current == 0) shim.barriers.insert({file, line});
+  if (line == shim.removed.second && file == shim.removed.first) return;
+  scheduler.fibres[scheduler.current].at = {file, line};
   ToScheduler();
 }
 
