@@ -83,6 +83,10 @@ BODIES = {
     "tell": {"metrics": {"loss": 0.5, "other": "NaN"}, "step": 1, "end": "completed"},
     "patchExperiment": {"spec": {"maxTrialCount": 9}},
     "tryPoint": {"parameters": {"x": 0.5}, "like": 1},
+    "scaleExperiment": {
+        "parallelTrialCount": 2,
+        "parameters": [{"name": "x", "feasibleSpace": {"max": 2}}],
+    },
     "annotateExperiment": {"note": "*odd*", "addTags": ["again"]},
     "annotateTrial": {"note": "*odd*", "addTags": ["again"], "removeTags": ["new"]},
 }
