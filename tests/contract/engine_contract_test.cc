@@ -152,12 +152,12 @@ TEST_P(EngineContract, StopsWhenTheCallerHasGone) {
   int asked = 0;
   const CancelScope scope([&asked] { return ++asked > 3; });
   const auto fitted = engine().Fit(**model, {{0, RandomTheta(shape, 4)}});
-  if (fitted.ok()) EXPECT_LE((*fitted)[0].evaluations, 3);
-  if (!fitted.ok()) EXPECT_TRUE(absl::IsCancelled(fitted.status())) << fitted.status();
+  EXPECT_TRUE(fitted.ok() ? (*fitted)[0].evaluations <= 3 : absl::IsCancelled(fitted.status()))
+      << fitted.status();
 }
 
 INSTANTIATE_TEST_SUITE_P(Engines, EngineContract, testing::Values("processor", "fake", "gpu"),
-                         [](const auto& info) { return info.param; });
+                         [](const auto& engine) { return engine.param; });
 
 }  // namespace
 }  // namespace shirabe::suggestion::gp
