@@ -8,6 +8,8 @@
 #   deploy/setup.sh cluster  what tests/cluster needs to run a Kubernetes here
 #   deploy/setup.sh python   only a Python with scikit-learn, for the examples
 #   deploy/setup.sh release  what deploy/release.sh and `tests/run.sh release` need
+#   deploy/setup.sh cuda     CUDA's compiler, for the library for GPUs (preset cuda; 271 MB)
+#   deploy/setup.sh gpu      the same, and compute-sanitizer, for `tests/run.sh gpu`
 #   deploy/setup.sh arm64    a Debian 12 in a folder, in which the program is built for arm64
 # Packages are named here and nowhere else.
 set -euo pipefail
@@ -48,6 +50,10 @@ PLUGIN_DIR=${XDG_CACHE_HOME:-$HOME/.cache}/shirabe/plugin
 RELEASE_DIR=${XDG_CACHE_HOME:-$HOME/.cache}/shirabe/release
 # A Node, where PATH has none of 18 or later; CMake looks there as well.
 NODE_DIR=${XDG_CACHE_HOME:-$HOME/.cache}/shirabe/node
+# CUDA's compiler: 13.0, whose code runs with driver 580 and all later ones. No driver, no libraries.
+CUDA_DIR=${XDG_CACHE_HOME:-$HOME/.cache}/shirabe/cuda
+CUDA_PACKAGES=(nvidia-cuda-nvcc==13.0.88 nvidia-cuda-crt==13.0.88 nvidia-nvvm==13.0.88
+               nvidia-cuda-runtime==13.0.96 nvidia-cuda-cccl==13.0.85)
 
 say() { echo "setup: $*" >&2; }
 
@@ -199,6 +205,35 @@ install_node() {
   chmod +x "$NODE_DIR/bin/npm"
 }
 
+# Into a folder that gets its name when it is complete.
+install_cuda() {
+  if [ "$(cat "$CUDA_DIR/packages" 2>/dev/null)" = "${CUDA_PACKAGES[*]}" ]; then return 0; fi
+  local python
+  python=$(find_python)
+  say "installing CUDA's compiler into $CUDA_DIR"
+  rm -rf "$CUDA_DIR" "$CUDA_DIR.new"
+  "$python" -m venv "$CUDA_DIR.new/python"
+  "$CUDA_DIR.new/python/bin/python3" -m pip install -q --disable-pip-version-check --no-deps \
+    --target "$CUDA_DIR.new" "${CUDA_PACKAGES[@]}" ||
+    { say "no CUDA compiler from PyPI (see above); only the library for GPUs needs it" &&
+      return 1; }
+  rm -rf "$CUDA_DIR.new/python"
+  echo "${CUDA_PACKAGES[*]}" >"$CUDA_DIR.new/packages"
+  mv "$CUDA_DIR.new" "$CUDA_DIR"
+}
+
+install_compute_sanitizer() {
+  local folder=${CUDA_DIR%/*}/compute-sanitizer
+  [ ! -x "$folder/nvidia/cu13/bin/compute-sanitizer" ] || return 0
+  say "installing compute-sanitizer into $folder"
+  rm -rf "$folder" "$folder.new"
+  "$(find_python)" -m pip install -q --disable-pip-version-check --no-deps \
+    --target "$folder.new" nvidia-cuda-sanitizer-api==13.0.85 ||
+    { say "no compute-sanitizer from PyPI (see above); only tests on a GPU need it" && return 1; }
+  chmod +x "$folder.new/nvidia/cu13/bin/compute-sanitizer"
+  mv "$folder.new" "$folder"
+}
+
 # missing_arm64: packages that the root lacks; all of them where there is no root.
 missing_arm64() {
   local package
@@ -296,11 +331,18 @@ case "${1:-}" in
     install_node
     install_release_tools
     ;;
+  cuda)
+    install_cuda
+    ;;
+  gpu)
+    install_cuda
+    install_compute_sanitizer
+    ;;
   arm64)
     install_arm64
     ;;
   *)
-    echo "usage: deploy/setup.sh [test|build|node|web|cluster|python|release|arm64]" >&2
+    echo "usage: deploy/setup.sh [test|build|node|web|cluster|python|release|cuda|gpu|arm64]" >&2
     exit 2
     ;;
 esac

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # All tests, or one tier of them:
 #   tests/run.sh [tidy|thread-safety|unit|contract|simulation|integration|attack|web|cluster|e2e]…
-#   tests/run.sh [api|arm64|katib|lint|variants|release|sanitizers|fuzz|soak]…
+#   tests/run.sh [api|arm64|gpu|katib|lint|variants|release|sanitizers|fuzz|soak]…
 # Without an argument: the first line, as far as this machine can carry it; api (Schemathesis),
-# arm64 (built for it, and emulated by QEMU), katib (Katib's own tests of its services), lint
+# arm64 (built for it, and emulated by QEMU), gpu (on a real one), katib (Katib's own tests of its services), lint
 # (clang-tidy), variants (the recipes of ARCHITECTURE.md), release (every artefact, installed
 # somewhere), sanitizers, fuzz and soak run when they are named. What is skipped is said at the end,
 # with the reason. Installs what is missing first (deploy/setup.sh test).
@@ -141,7 +141,7 @@ run_ctest() {
 # Our own C++, without what is generated.
 cpp_files() {
   find base kube db suggestion trial metrics experiment service client sidecar crd cmd tests bench \
-    -type f \( -name '*.h' -o -name '*.cc' \) -not -path '*/testdata/*' 2>/dev/null | sort
+    -type f \( -name '*.h' -o -name '*.cc' -o -name '*.cu' \) -not -path '*/testdata/*' 2>/dev/null | sort
 }
 
 script_files() {
@@ -203,6 +203,7 @@ tier_unit() {
   else
     skip "/openapi.json: no validator (deploy/setup.sh test installs it)"
   fi
+  run_script gpu compile
 }
 
 tier_contract() { run_ctest release contract "$JOBS"; }
@@ -255,11 +256,11 @@ tier_web() {
   fi
 }
 
-# run_script NAME: tests/NAME/run.sh says which tests it ran, and exits with 77 where this machine
-# cannot run them.
+# run_script NAME [ARGUMENT]: tests/NAME/run.sh says which tests it ran, and exits with 77 where this
+# machine cannot run them.
 run_script() {
   local log=$RESULTS/$1.log status=0 counts name
-  bounded 4500 "tests/$1/run.sh" | tee "$log" || status=$?
+  JOBS=$JOBS bounded 4500 "tests/$1/run.sh" "${@:2}" | tee "$log" || status=$?
   if [ "$status" = 77 ]; then
     skip "$1: $(tail -n 1 "$log")"
     return
@@ -276,6 +277,7 @@ run_script() {
 
 tier_cluster() { run_script cluster; }
 tier_arm64() { run_script arm64; }
+tier_gpu() { run_script gpu; }
 
 tier_e2e() {
   local script
@@ -354,7 +356,7 @@ usage() {
 
 main() {
   local tier all="tidy thread-safety unit contract simulation integration attack web cluster e2e"
-  local named="api arm64 katib lint variants release sanitizers fuzz soak"
+  local named="api arm64 gpu katib lint variants release sanitizers fuzz soak"
   for tier in "$@"; do
     [[ " $all $named " == *" $tier "* ]] || usage
   done

@@ -245,6 +245,7 @@ Violations CheckFile(const Source& source, bool executable) {
   CheckHeader(source, out);
   CheckIncludes(source, out);
   CheckBans(source, out);
+  CheckKernels(source, out);
   CheckRegistration(source, out);
   CheckScript(source, executable, out);
   return out;

@@ -37,6 +37,7 @@ void CheckMutexes(const Source& source, Violations& out);
 void CheckHeader(const Source& source, Violations& out);
 void CheckIncludes(const Source& source, Violations& out);
 void CheckBans(const Source& source, Violations& out);
+void CheckKernels(const Source& source, Violations& out);
 void CheckRegistration(const Source& source, Violations& out);
 void CheckScript(const Source& source, bool executable, Violations& out);
 

@@ -204,6 +204,39 @@ TEST(Rules, BannedWords) {
   EXPECT_CLEAN("tests/db/a.cc", "// Nobody reads it.\n");
 }
 
+TEST(Rules, Kernels) {
+  const std::string kernel =
+      "__global__ void __launch_bounds__(256) K(int* a) {\n  __shared__ int s[9];\n"
+      "  s[threadIdx.x] = a[blockIdx.y];\n  __syncthreads();\n}\n";
+  EXPECT_CLEAN("suggestion/gpu/a.cu", kernel);
+  for (const char* line : {"__shfl_down_sync(m, v, 1);",
+                           "__ballot_sync(m, v);",
+                           "__syncwarp();",
+                           "__threadfence();",
+                           "__fmaf_rn(a, b, c);",
+                           "atomicAdd(a, 1);",
+                           "cuda::atomic_ref<int> r(a);",
+                           "auto g = cooperative_groups::this_grid();",
+                           "K<<<1, 2>>>(a);",
+                           "asm(\"trap;\");",
+                           "tex2D<float>(t, 1, 2);",
+                           "cudaMalloc(&p, 8);",
+                           "extern __shared__ int s[];",
+                           "int i = threadIdx.y;",
+                           "int i = blockDim.x;",
+                           "int i = warpSize;",
+                           "clock64();",
+                           "printf(\"%d\", i);",
+                           "#include <cuda_runtime.h>",
+                           "#include <cub/cub.cuh>"}) {
+    EXPECT_FINDS("suggestion/gpu/a.cu", std::string(line) + "\n", "do not model");
+    EXPECT_FINDS("tests/gpu/a.cu", std::string(line) + "\n", "do not model");
+  }
+  EXPECT_FINDS("suggestion/gpu/a.h", "// A.\n#pragma once\nint i = __popc(3);\n", "__popc");
+  EXPECT_CLEAN("suggestion/gpu/cuda/a.cu", "__threadfence();\n");
+  EXPECT_CLEAN("tests/gpu/device/a.cu", "__trap();\n");
+}
+
 TEST(Rules, Registrations) {
   const std::string line = "SHIRABE_REGISTER(AlgorithmInfo, {.name = \"a\", .help = \"b\"});\n";
   EXPECT_CLEAN("suggestion/algorithms/a.cc", "int a;\n" + line);
