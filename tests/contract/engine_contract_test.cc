@@ -1,6 +1,6 @@
 // The contract of suggestion/gp/engine.h, for every engine: the processor's, which is the oracle;
-// the accelerator's by the library of a GPU on this processor; and the real one, where there is a
-// GPU.
+// the accelerator's by Eigen behind the interface of the library, by the kernels themselves on this
+// processor (tests/gpu/shim), and by a GPU where there is one.
 #include "suggestion/gp/engine.h"
 
 #include <gmock/gmock.h>
@@ -26,6 +26,10 @@ class EngineContract : public testing::TestWithParam<std::string> {
     if (GetParam() == "fake") {
       fake_.emplace();
       options.folders = {fake_->folder()};
+    } else if (GetParam() == "kernels") {
+      options.folders = {BinaryDir() + "/gpu_on_processor"};
+      if (access(options.folders[0].c_str(), F_OK) != 0)
+        GTEST_SKIP() << "not built for this preset";
     } else {
       options.folders = accelerator::GpuLibraryFolders(*accelerator::ReadGpuSetting());
     }
@@ -156,7 +160,8 @@ TEST_P(EngineContract, StopsWhenTheCallerHasGone) {
       << fitted.status();
 }
 
-INSTANTIATE_TEST_SUITE_P(Engines, EngineContract, testing::Values("processor", "fake", "gpu"),
+INSTANTIATE_TEST_SUITE_P(Engines, EngineContract,
+                         testing::Values("processor", "fake", "kernels", "gpu"),
                          [](const auto& engine) { return engine.param; });
 
 }  // namespace
