@@ -3,9 +3,9 @@
 #   tests/run.sh [tidy|thread-safety|unit|contract|simulation|integration|attack|web|cluster|e2e]…
 #   tests/run.sh [api|arm64|gpu|katib|lint|variants|release|sanitizers|fuzz|soak]…
 # Without an argument: the first line, as far as this machine can carry it; api (Schemathesis),
-# arm64 (built for it, and emulated by QEMU), gpu (on a real one), katib (Katib's own tests of its services), lint
-# (clang-tidy), variants (the recipes of ARCHITECTURE.md), release (every artefact, installed
-# somewhere), sanitizers, fuzz and soak run when they are named. What is skipped is said at the end,
+# arm64 (built for it, and emulated by QEMU), gpu (the library for GPUs on a real one), katib
+# (Katib's own tests of its services), lint (clang-tidy), variants (the recipes of ARCHITECTURE.md),
+# release (every artefact, installed somewhere), sanitizers, fuzz and soak run when they are named. What is skipped is said at the end,
 # with the reason. Installs what is missing first (deploy/setup.sh test).
 #
 # JOBS=n: how many at a time (default: as many as processors and memory allow).
@@ -141,7 +141,8 @@ run_ctest() {
 # Our own C++, without what is generated.
 cpp_files() {
   find base kube db suggestion trial metrics experiment service client sidecar crd cmd tests bench \
-    -type f \( -name '*.h' -o -name '*.cc' -o -name '*.cu' \) -not -path '*/testdata/*' 2>/dev/null | sort
+    -type f \( -name '*.h' -o -name '*.cc' -o -name '*.cu' \) -not -path '*/testdata/*' \
+    2>/dev/null | sort
 }
 
 script_files() {

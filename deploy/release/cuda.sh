@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Makes the packages `shirabe-cuda` in $DIST, for deploy/release.sh, which sets the variables: a deb,
-# an rpm and a wheel that hold libshirabe-cuda.so alone, where a program of the same form finds it
+# Makes the packages `shirabe-cuda` in $DIST, for deploy/release.sh, which sets the variables:
+# a deb, an rpm and a wheel that hold libshirabe-cuda.so alone, where a program of the same form finds it
 # (../lib/shirabe from its folder). No package of NVIDIA's is needed but the driver.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -33,8 +33,8 @@ describe() {
   install -m 644 "$LIBRARY" "$WORK/libshirabe-cuda.so"
   {
     echo "Shirabe is under the Apache License 2.0 (LICENSE). libshirabe-cuda.so contains NVIDIA's"
-    echo "CUDA runtime, under its licence (NVIDIA-CUDA-RUNTIME.txt), and libstdc++ and libgcc, under"
-    echo "the GPL 3 with the GCC Runtime Library Exception."
+    echo "CUDA runtime, under its licence (NVIDIA-CUDA-RUNTIME.txt), and libstdc++ and libgcc,"
+    echo "under the GPL 3 with the GCC Runtime Library Exception."
   } >"$WORK/licences/copyright"
 }
 

@@ -31,7 +31,8 @@ for run in first second; do
   DIST=$WORK/$run deploy/release.sh cuda >"$WORK/log" 2>&1 || fail "no packages: $(cat "$WORK/log")"
 done
 diff -r "$WORK/first" "$WORK/second" || fail "the second time gives other bytes"
-[ "$(find "$WORK/first" -name 'shirabe*cuda*' | wc -l)" = 3 ] || fail "not a deb, an rpm and a wheel"
+[ "$(find "$WORK/first" -name 'shirabe*cuda*' | wc -l)" = 3 ] ||
+  fail "not a deb, an rpm and a wheel"
 [ "$(du -sk "$WORK/first" | cut -f1)" -lt 20000 ] || fail "more than 20 MB"
 
 dpkg-deb -x "$WORK"/first/*.deb "$WORK/deb"
