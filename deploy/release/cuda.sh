@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Makes the packages `shirabe-cuda` in $DIST, for deploy/release.sh, which sets the variables:
-# a deb, an rpm and a wheel that hold libshirabe-cuda.so alone, where a program of the same form finds it
-# (../lib/shirabe from its folder). No package of NVIDIA's is needed but the driver.
+# Makes the packages `shirabe-cuda` in $DIST, for deploy/release.sh, which sets the variables: a
+# deb, an rpm and a wheel that hold libshirabe-cuda.so alone, where a program of the same form finds
+# it (../lib/shirabe from its folder). No package of NVIDIA's is needed but the driver.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 : "${DIST:?}" "${VERSION:?}" "${ARCH:?}" "${DEBIAN_ARCH:?}" "${GLIBC:?}" "${NFPM:?}"
