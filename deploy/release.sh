@@ -6,6 +6,7 @@
 #   deploy/release.sh packages       deb and rpm: also manual, completions, a service for systemd
 #   deploy/release.sh tarball        the program as a folder, and the sources
 #   deploy/release.sh image          the container image, as an OCI archive
+#   deploy/release.sh cuda           only by name: the library for GPUs as deb, rpm and wheel
 #
 # Each with a bill of materials (CycloneDX) and SHA256SUMS, signed with $SHIRABE_SIGN_KEY (a key of
 # gpg) where that is given. The same commit gives the same bytes: the time in them is
@@ -250,6 +251,12 @@ make_image() {
     "localhost/shirabe:$VERSION"
 }
 
+make_cuda() {
+  [ "${#INSIDE[@]}" = 0 ] || fail "the library for GPUs is made on a machine of its architecture"
+  DIST=$DIST VERSION=$VERSION ARCH=$ARCH DEBIAN_ARCH=$DEBIAN_ARCH GLIBC=$GLIBC NFPM=$NFPM \
+    deploy/release/cuda.sh
+}
+
 # ---- together -----------------------------------------------------------------------------------
 
 sum_up() {
@@ -264,7 +271,7 @@ main() {
   local form
   for form in "$@"; do
     case $form in
-      wheel | packages | tarball | image) ;;
+      wheel | packages | tarball | image | cuda) ;;
       *)
         sed -n '2,/^set /{/^set /d; s/^# \{0,1\}//; p}' deploy/release.sh >&2
         exit 2
@@ -278,8 +285,10 @@ main() {
   choose_architecture
   say "shirabe $VERSION for $ARCH, commit ${COMMIT:0:12}, into $DIST"
   mkdir -p "$DIST"
-  compile
-  describe
+  if [ "$*" != cuda ]; then
+    compile
+    describe
+  fi
   for form in "$@"; do "make_$form"; done
   sum_up
 }

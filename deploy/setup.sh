@@ -50,7 +50,7 @@ PLUGIN_DIR=${XDG_CACHE_HOME:-$HOME/.cache}/shirabe/plugin
 RELEASE_DIR=${XDG_CACHE_HOME:-$HOME/.cache}/shirabe/release
 # A Node, where PATH has none of 18 or later; CMake looks there as well.
 NODE_DIR=${XDG_CACHE_HOME:-$HOME/.cache}/shirabe/node
-# CUDA's compiler: 13.0, whose code runs with driver 580 and all later ones. No driver, no libraries.
+# CUDA's compiler: 13.0, whose code runs with driver 580 and all later ones.
 CUDA_DIR=${XDG_CACHE_HOME:-$HOME/.cache}/shirabe/cuda
 CUDA_PACKAGES=(nvidia-cuda-nvcc==13.0.88 nvidia-cuda-crt==13.0.88 nvidia-nvvm==13.0.88
                nvidia-cuda-runtime==13.0.96 nvidia-cuda-cccl==13.0.85)

@@ -3,10 +3,11 @@
 #   tests/run.sh [tidy|thread-safety|unit|contract|simulation|integration|attack|web|cluster|e2e]…
 #   tests/run.sh [api|arm64|gpu|katib|lint|variants|release|sanitizers|fuzz|soak]…
 # Without an argument: the first line, as far as this machine can carry it; api (Schemathesis),
-# arm64 (built for it, and emulated by QEMU), gpu (on a real one), katib (Katib's own tests of its services), lint
-# (clang-tidy), variants (the recipes of ARCHITECTURE.md), release (every artefact, installed
-# somewhere), sanitizers, fuzz and soak run when they are named. What is skipped is said at the end,
-# with the reason. Installs what is missing first (deploy/setup.sh test).
+# arm64 (built for it, and emulated by QEMU), gpu (the library for GPUs on a real one), katib
+# (Katib's own tests of its services), lint (clang-tidy), variants (the recipes of ARCHITECTURE.md),
+# release (every artefact, installed somewhere), sanitizers, fuzz and soak run when they are named.
+# What is skipped is said at the end, with the reason. Installs what is missing first
+# (deploy/setup.sh test).
 #
 # JOBS=n: how many at a time (default: as many as processors and memory allow).
 set -euo pipefail
@@ -141,7 +142,8 @@ run_ctest() {
 # Our own C++, without what is generated.
 cpp_files() {
   find base kube db suggestion trial metrics experiment service client sidecar crd cmd tests bench \
-    -type f \( -name '*.h' -o -name '*.cc' -o -name '*.cu' \) -not -path '*/testdata/*' 2>/dev/null | sort
+    -type f \( -name '*.h' -o -name '*.cc' -o -name '*.cu' \) -not -path '*/testdata/*' \
+    2>/dev/null | sort
 }
 
 script_files() {
@@ -256,8 +258,8 @@ tier_web() {
   fi
 }
 
-# run_script NAME [ARGUMENT]: tests/NAME/run.sh says which tests it ran, and exits with 77 where this
-# machine cannot run them.
+# run_script NAME [ARGUMENT]: tests/NAME/run.sh says which tests it ran, and exits with 77 where
+# this machine cannot run them.
 run_script() {
   local log=$RESULTS/$1.log status=0 counts name
   JOBS=$JOBS bounded 4500 "tests/$1/run.sh" "${@:2}" | tee "$log" || status=$?

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
@@ -96,13 +97,21 @@ struct Data {
   VectorXd y;
 };
 
+// In [0, 1), the same everywhere: SplitMix64.
+double Draw(uint64_t& state) {
+  uint64_t z = state += 0x9e3779b97f4a7c15;
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
+  return static_cast<double>((z ^ (z >> 31)) >> 11) / 9007199254740992.0;
+}
+
 // A function with structure, and noise.
-Data MakeData(int n, unsigned seed) {
-  std::srand(seed);
-  Data data{{(MatrixXd::Random(n, kCoordinates).array() + 1) / 2, MatrixXd(n, 0)}, VectorXd(n)};
-  const VectorXd noise = 0.1 * VectorXd::Random(n);
+Data MakeData(int n, uint64_t seed) {
+  uint64_t state = seed;
+  Data data{{MatrixXd(n, kCoordinates), MatrixXd(n, 0)}, VectorXd(n)};
+  for (double& x : data.inputs.x.reshaped()) x = Draw(state);
   for (int i = 0; i < n; ++i) {
-    data.y[i] = noise[i];
+    data.y[i] = 0.2 * (Draw(state) - 0.5);
     for (int j = 0; j < 5; ++j) data.y[i] += std::sin((3 + j) * data.inputs.x(i, j));
   }
   data.y.array() -= data.y.mean();

@@ -95,4 +95,5 @@ def main() -> None:
     print(path)
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -13,6 +13,7 @@
 //   m     columns of targets              θ      p + c + 3 numbers, as gp::Theta has them
 //   x     n × p, u   n × c, y   n × m     matrices: doubles by column, without gaps; null where
 //                                         they have no column
+// Accepted are θ within ±50, x and u within ±1e6, y within ±1e100: what follows stays finite.
 // K, L, β, α are those of suggestion/gp/gaussian_process.h: K has σ² + 1e-9 on its diagonal. The
 // results are those of the Eigen code but for rounding, and do not depend on what else is computed
 // at the same time: the same bits for an item alone and in any batch, on the same device.

@@ -107,6 +107,15 @@ void Resume(int index) {
   }
 }
 
+// By itself: getcontext may return twice, and nothing else is to depend on it.
+__attribute__((noinline)) void MakeFibre(Fibre& fibre) {
+  getcontext(&fibre.context);
+  fibre.context.uc_stack.ss_sp = fibre.stack.get();
+  fibre.context.uc_stack.ss_size = kStack;
+  fibre.context.uc_link = nullptr;
+  makecontext(&fibre.context, Live, 0);
+}
+
 // Fibres that have not begun, or whose threads were abandoned.
 void MakeFibres() {
   scheduler.fibres.resize(kBlockThreads);
@@ -115,12 +124,8 @@ void MakeFibres() {
     if (__asan_unpoison_memory_region != nullptr) {
       __asan_unpoison_memory_region(fibre.stack.get(), kStack);
     }
-    getcontext(&fibre.context);
-    fibre.context.uc_stack.ss_sp = fibre.stack.get();
-    fibre.context.uc_stack.ss_size = kStack;
-    fibre.context.uc_link = nullptr;
     fibre.asan = nullptr;
-    makecontext(&fibre.context, Live, 0);
+    MakeFibre(fibre);
   }
 }
 
