@@ -56,8 +56,8 @@ class SdkTest(unittest.TestCase):
             preexec_fn=interruptible,
         )
 
-    def ended(self, program, code=0):
-        out, err = program.communicate(timeout=PATIENCE)
+    def ended(self, program, code=0, patience=PATIENCE):
+        out, err = program.communicate(timeout=patience)
         self.assertEqual(program.returncode, code, out + err)
         return out, err
 
