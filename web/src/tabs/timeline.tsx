@@ -1,7 +1,7 @@
 // Every attempt as a part of a lane: when it waited, where it ran, why it ended. One lane a trial,
 // or one a node; where they are many all of them at once, by the pixel, so that there may be any
 // number of attempts.
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { readTimeline } from "../api/timeline.js";
 import { count, duration, plural } from "../format.js";
 import type { Lanes } from "../lanes.js";
@@ -60,20 +60,29 @@ function useLanes(byNode: boolean): { lanes: Lanes | null; problem: string } {
     if (changes.some((one) => one.kind === "attempt")) loaded.again();
   }, 1500);
   const ended = isEnded(experiment);
-  const now = useNow(ended ? 60_000 : 1000);
+  const clock = useNow(ended ? 60_000 : 1000);
+  const [now, setNow] = useState(clock);
+  const working = useRef(false);
   const filtered = isFiltered() && data !== null;
   const [lanes, setLanes] = useState<Lanes | null>(null);
   const table = loaded.value;
+  // A second that passes does not give up what takes longer than it: it waits for its turn.
+  useEffect(() => {
+    if (!working.current) setNow(clock);
+  }, [clock, lanes]);
   useEffect(() => {
     if (!table) return;
     const abort = new AbortController();
+    working.current = true;
     const work = function* (): Generator<void, Lanes> {
       const parts = yield* partsOf(table, now);
       const trials = filtered ? new Set(Array.from(rows, (row) => data!.table.trial(row))) : null;
       return yield* lanesOf(parts, { byNode, trials });
     };
     void inTurns(work(), abort.signal).then((made) => {
-      if (made && !abort.signal.aborted) setLanes(made);
+      if (!made || abort.signal.aborted) return;
+      working.current = false;
+      setLanes(made);
     });
     return () => abort.abort();
   }, [table, ended ? 0 : now, filtered ? rows : null, byNode]);
