@@ -94,10 +94,10 @@ has '^bad *FAILED' "list"
 "$shirabe" serve --db "sqlite:$SHIRABE_HOME/server.db" --http 127.0.0.1:0 --grpc 127.0.0.1:0 \
   >"$SHIRABE_HOME/serve.out" 2>&1 &
 server=$!
-port_of() { sed -n 's/.* on 127.0.0.1:\([0-9]*\) (gRPC).*/\1/p' "$SHIRABE_HOME/serve.out"; }
+port_of() { sed -n 's/.* on 127.0.0.1:\([0-9]*\) (gRPC).*/\1/p' "$SHIRABE_HOME/serve.out" 2>/dev/null; }
 has_port() { [ -n "$(port_of)" ]; }
 until_true 60 has_port || { cp "$SHIRABE_HOME/serve.out" "$out" && fail "no server"; }
-on_server() { kubectl-ai_platform "$@" --server "127.0.0.1:$(port_of)"; }
+on_server() { kubectl-ai_platform --server "127.0.0.1:$(port_of)" "$@"; }
 on_server jobs submit training remote --package-path ./trainer --config config.yaml \
   >"$out" 2>&1 || fail "submit to a server"
 has '^jobId: remote' "submit to a server"
@@ -113,12 +113,13 @@ on_server jobs cancel endless >"$out" 2>&1 || fail "cancel again"
 
 # The files of the other systems, as they are.
 unset SHIRABE_DB
-for file in config.yaml ../converted/sweep.yaml; do
+for file in ../ai-platform/config.yaml ../converted/sweep.yaml; do
+  cd "$(dirname "$file")"  # where their programs are
   timeout 120 "$shirabe" run -f "$file" >"$out" 2>&1 || fail "run -f $file"
   has ': converted from ' "run -f $file"
   has ' has ended: ' "run -f $file"
 done
-for file in ../converted/*; do
+for file in *; do
   case $file in *.py) continue ;; esac
   "$shirabe" convert -f "$file" -o "$SHIRABE_HOME/made.yaml" --report "$SHIRABE_HOME/report.json" \
     >"$out" 2>&1 || fail "convert -f $file"
