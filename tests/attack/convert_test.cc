@@ -14,15 +14,16 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
+using Words = std::vector<std::string>;
+
 class ConvertAttack : public testing::Test {
  protected:
   // Refused with code 5 within seconds, and with these words.
   void ExpectRefused(const std::string& text, const std::string& words) {
     const std::string path = cli_.Write("hostile.yaml", text);
     const absl::Duration began = RealClock()->Monotonic();
-    for (const Arguments& call :
-         {Arguments{"convert", "-f", path}, Arguments{"validate", "-f", path},
-          Arguments{"run", "-f", path}}) {
+    for (const Words& call :
+         {Words{"convert", "-f", path}, Words{"validate", "-f", path}, Words{"run", "-f", path}}) {
       const Outcome outcome = cli_.Run(call);
       EXPECT_EQ(outcome.code, 5) << outcome.err.substr(0, 500);
       EXPECT_THAT(outcome.err, HasSubstr(words)) << call[0];
@@ -31,7 +32,6 @@ class ConvertAttack : public testing::Test {
     EXPECT_LT(RealClock()->Monotonic() - began, absl::Seconds(30));
   }
 
-  using Arguments = std::vector<std::string>;
   Cli cli_;
 };
 
@@ -46,8 +46,8 @@ TEST_F(ConvertAttack, WhatIsTooDeepTooLongOrTooManyIsRefused) {
 TEST_F(ConvertAttack, ArgsAreNotMultipliedWithoutABound) {
   std::string sweep = "method: random\nprogram: t\nmetric: {name: a}\nparameters:\n";
   for (int i = 0; i < 900; ++i) absl::StrAppend(&sweep, "  p", i, ": {min: 0, max: 1}\n");
-  absl::StrAppend(&sweep, "command: [", absl::StrJoin(std::vector(9'000, "'${args}'"), ", "),
-                  "]\n");
+  absl::StrAppend(&sweep, "command: [",
+                  absl::StrJoin(std::vector<std::string>(9'000, "'${args}'"), ", "), "]\n");
   ExpectRefused(sweep, "5000 words");
 }
 
@@ -86,15 +86,15 @@ TEST_F(ConvertAttack, WhatLooksLikeAVariableStaysText) {
 }
 
 TEST_F(ConvertAttack, AJobThatACommandLineMakesIsHeldToTheSameRules) {
-  for (const Arguments& words :
-       {Arguments{"jobs", "submit", "training", "../../etc/passwd/and/what/follows/it/there"},
-        Arguments{"jobs", "submit", "training", "---"},
-        Arguments{"jobs", "submit", "training", "a", "--module-name", "m", "--labels", "x"},
-        Arguments{"jobs", "submit", "training", "a", "--module-name", "m", "--master-accelerator",
-                  "two"},
-        Arguments{"jobs", "submit", "training", "a", "--module-name", "m", "--package-path",
-                  "/no/such/folder"}}) {
-    Arguments call = {"ai-platform"};
+  for (const Words& words :
+       {Words{"jobs", "submit", "training", "../../etc/passwd/and/what/follows/it/there"},
+        Words{"jobs", "submit", "training", "---"},
+        Words{"jobs", "submit", "training", "a", "--module-name", "m", "--labels", "x"},
+        Words{"jobs", "submit", "training", "a", "--module-name", "m", "--master-accelerator",
+              "two"},
+        Words{"jobs", "submit", "training", "a", "--module-name", "m", "--package-path",
+              "/no/such/folder"}}) {
+    Words call = {"ai-platform"};
     call.insert(call.end(), words.begin(), words.end());
     EXPECT_EQ(cli_.Run(call).code, 2) << absl::StrJoin(call, " ");
   }

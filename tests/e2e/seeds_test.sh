@@ -62,8 +62,8 @@ assert set(output["trials"][0]["hyperparameters"]) == {"learning_rate", "batch_s
 END
 
 # A job without a search, by flags and with arguments of its program; names with capitals.
-kubectl-ai_platform jobs submit training One_Job --package-path trainer/ --module-name trainer.task \
-  --job-dir "$SHIRABE_HOME/job" --region us-east1 --labels team=a,kind=test --stream-logs \
+kubectl-ai_platform jobs submit training One_Job --package-path trainer/ \
+  --module-name trainer.task --job-dir "$SHIRABE_HOME/job" --region us-east1 --labels team=a,kind=test --stream-logs \
   -- --learning_rate 0.2 --note=mine >"$out" 2>&1 || fail "a single job"
 has "^job-dir $SHIRABE_HOME/job note mine" "arguments of a single job"
 has '^step 20 of learning rate 0.2' "its output"
@@ -85,7 +85,8 @@ code_of() {
   fail "the same name again"
 [ "$(code_of kubectl-ai_platform jobs describe nothing)" = 1 ] || fail "a job that is not there"
 [ "$(code_of kubectl-ai_platform jobs describe)" = 2 ] || fail "a missing name"
-[ "$(code_of kubectl-ai_platform jobs submit training x --no-such-flag)" = 2 ] || fail "a wrong flag"
+[ "$(code_of kubectl-ai_platform jobs submit training x --no-such-flag)" = 2 ] ||
+  fail "a wrong flag"
 [ "$(code_of kubectl-ai_platform jobs list)" = 0 ] || fail "list"
 has '^one-job *SUCCEEDED' "list"
 has '^bad *FAILED' "list"
@@ -94,7 +95,9 @@ has '^bad *FAILED' "list"
 "$shirabe" serve --db "sqlite:$SHIRABE_HOME/server.db" --http 127.0.0.1:0 --grpc 127.0.0.1:0 \
   >"$SHIRABE_HOME/serve.out" 2>&1 &
 server=$!
-port_of() { sed -n 's/.* on 127.0.0.1:\([0-9]*\) (gRPC).*/\1/p' "$SHIRABE_HOME/serve.out" 2>/dev/null; }
+port_of() {
+  sed -n 's/.* on 127.0.0.1:\([0-9]*\) (gRPC).*/\1/p' "$SHIRABE_HOME/serve.out" 2>/dev/null
+}
 has_port() { [ -n "$(port_of)" ]; }
 until_true 60 has_port || { cp "$SHIRABE_HOME/serve.out" "$out" && fail "no server"; }
 on_server() { kubectl-ai_platform --server "127.0.0.1:$(port_of)" "$@"; }
