@@ -86,7 +86,6 @@ class JobReader {
     spec_.mutable_algorithm()->set_algorithm_name("random");
     spec_.set_max_trial_count(1);
     spec_.set_parallel_trial_count(1);
-    spec_.set_max_failed_trial_count(0);
     (*reading_.experiment.mutable_metadata()->mutable_annotations())[kConvertedFrom] = kSingleJob;
     report_.Changed(input.place(), {"spec.maxTrialCount", "1"},
                     "no hyperparameters: one trial, whose only parameter is the name of the job; a "

@@ -61,6 +61,7 @@ std::vector<Seen> Look(const YamlNode& root) {
   if (root.Find("kind") != nullptr || root.Find("apiVersion") != nullptr) return seen;
   auto value = root.items.begin();
   for (const YamlNode& key : root.keys) {
+    if (value == root.items.end()) break;  // of a text that ends in the middle
     for (const KnownFormat& format : KnownFormats()) {
       const auto& keys = format.keys;
       bool told = std::find(keys.begin(), keys.end(), key.text) != keys.end();

@@ -166,6 +166,7 @@ stage() {
     fail "the installation failed: $(tail -n 5 "$WORK/install.log")"
   install -m 755 "$WORK/shirabe" "$STAGE/usr/bin/shirabe"
   ln -s shirabe "$STAGE/usr/bin/kubectl-shirabe"
+  ln -s shirabe "$STAGE/usr/bin/kubectl-ai_platform"
   gzip -n9 "$STAGE/usr/share/man/man1/shirabe.1"
   install -m 644 "$LICENCES/THIRD-PARTY.txt" "$SBOM" "$doc"
   find "$STAGE" -name __pycache__ -prune -exec rm -rf {} +

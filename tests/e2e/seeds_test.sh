@@ -1,0 +1,134 @@
+#!/usr/bin/env bash
+# The command lines of AI Platform, as a team would have them in a script: a search and a single job
+# that come from files and a package of this machine, on a local store and on a server.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+
+SHIRABE_HOME=$(mktemp -d)
+export SHIRABE_HOME
+shirabe=$PWD/build/release/bin/shirabe
+out=$SHIRABE_HOME/out
+server=
+trap '[ -z "$server" ] || kill "$server" 2>/dev/null || true; rm -rf "$SHIRABE_HOME"' EXIT
+
+fail() {
+  echo "FAILED: $*" >&2
+  [ ! -s "$out" ] || tail -n 40 "$out" >&2
+  exit 1
+}
+
+# has TEXT WHAT: it is in the last output.
+has() { grep -q -- "$1" "$out" || fail "$2: no \"$1\""; }
+
+# until_true SECONDS COMMAND…
+until_true() {
+  local tries=$(($1 * 10))
+  shift
+  until "$@"; do
+    tries=$((tries - 1))
+    [ "$tries" -gt 0 ] || return 1
+    sleep 0.1
+  done
+}
+
+mkdir "$SHIRABE_HOME/bin"
+ln -s "$shirabe" "$SHIRABE_HOME/bin/kubectl-ai_platform"
+PATH=$SHIRABE_HOME/bin:$PATH
+# The plugin goes to a cluster; here to a store of this machine.
+export SHIRABE_DB=sqlite:$SHIRABE_HOME/shirabe.db
+cd deploy/examples/ai-platform
+
+# A script as in front of gcloud: name by date, package and config by variables.
+MODEL_NAME=test-model
+PACKAGE_PATH=./trainer
+JOB_NAME=${MODEL_NAME}-$(date +%Y%m%d-%H%M%S)
+kubectl-ai_platform jobs submit training "$JOB_NAME" \
+  --package-path "$PACKAGE_PATH" --config ./config.yaml --stream-logs >"$out" 2>&1 ||
+  fail "the search"
+has "Job \[$JOB_NAME\] submitted successfully" "the search"
+has 'left out: trials run where' "what has no counterpart"
+has '^4\.1  step 20 of learning rate' "the output of the fourth trial"
+has 'job-dir gs://some-bucket/line/3 ' "the folder of the third trial"
+kubectl-ai_platform jobs describe "$JOB_NAME" --format json >"$out" 2>&1 || fail "describe"
+python3 - "$out" <<'END' || fail "what describe shows"
+import json, sys
+job = json.load(open(sys.argv[1]))
+output = job["trainingOutput"]
+values = [t["finalMetric"]["objectiveValue"] for t in output["trials"]]
+assert job["state"] == "SUCCEEDED", job
+assert output["completedTrialCount"] == 4 and output["isHyperparameterTuningJob"], output
+assert values == sorted(values, reverse=True) and 0 < values[0] <= 1, values
+assert set(output["trials"][0]["hyperparameters"]) == {"learning_rate", "batch_size"}, output
+END
+
+# A job without a search, by flags and with arguments of its program; names with capitals.
+kubectl-ai_platform jobs submit training One_Job --package-path trainer/ \
+  --module-name trainer.task --job-dir "$SHIRABE_HOME/job" --region us-east1 \
+  --labels team=a,kind=test --stream-logs \
+  -- --learning_rate 0.2 --note=mine >"$out" 2>&1 || fail "a single job"
+has "^job-dir $SHIRABE_HOME/job note mine" "arguments of a single job"
+has '^step 20 of learning rate 0.2' "its output"
+
+# One whose program fails fails, with gcloud's code.
+code=0
+kubectl-ai_platform jobs submit training bad --package-path trainer --module-name trainer.missing \
+  --stream-logs >"$out" 2>&1 || code=$?
+[ "$code" = 1 ] || fail "a failing job ends with $code"
+has 'No module named trainer.missing' "why"
+
+# Wrong calls, and what is there already.
+code_of() {
+  code=0
+  "$@" >"$out" 2>&1 || code=$?
+  echo "$code"
+}
+[ "$(code_of kubectl-ai_platform jobs submit training bad --module-name a --async)" = 1 ] ||
+  fail "the same name again"
+[ "$(code_of kubectl-ai_platform jobs describe nothing)" = 1 ] || fail "a job that is not there"
+[ "$(code_of kubectl-ai_platform jobs describe)" = 2 ] || fail "a missing name"
+[ "$(code_of kubectl-ai_platform jobs submit training x --no-such-flag)" = 2 ] ||
+  fail "a wrong flag"
+[ "$(code_of kubectl-ai_platform jobs list)" = 0 ] || fail "list"
+has '^one-job *SUCCEEDED' "list"
+has '^bad *FAILED' "list"
+
+# To a server: submit returns, then describe, stream-logs and cancel.
+"$shirabe" serve --db "sqlite:$SHIRABE_HOME/server.db" --http 127.0.0.1:0 --grpc 127.0.0.1:0 \
+  >"$SHIRABE_HOME/serve.out" 2>&1 &
+server=$!
+port_of() {
+  sed -n 's/.* on 127.0.0.1:\([0-9]*\) (gRPC).*/\1/p' "$SHIRABE_HOME/serve.out" 2>/dev/null
+}
+has_port() { [ -n "$(port_of)" ]; }
+until_true 60 has_port || { cp "$SHIRABE_HOME/serve.out" "$out" && fail "no server"; }
+on_server() { kubectl-ai_platform --server "127.0.0.1:$(port_of)" "$@"; }
+on_server jobs submit training remote --package-path ./trainer --config config.yaml \
+  >"$out" 2>&1 || fail "submit to a server"
+has '^jobId: remote' "submit to a server"
+timeout 120 "$SHIRABE_HOME/bin/kubectl-ai_platform" jobs stream-logs remote \
+  --server "127.0.0.1:$(port_of)" >"$out" 2>&1 || fail "stream-logs"
+has '^4\.1  step 20' "stream-logs"
+on_server jobs submit training endless --module-name http.server -- 0 --bind 127.0.0.1 \
+  >"$out" 2>&1 || fail "an endless job"
+on_server jobs cancel endless >"$out" 2>&1 || fail "cancel"
+cancelled() { on_server jobs describe endless 2>/dev/null | grep -q '^state: CANCELLED'; }
+until_true 60 cancelled || fail "it is not cancelled"
+on_server jobs cancel endless >"$out" 2>&1 || fail "cancel again"
+
+# The files of the other systems, as they are.
+unset SHIRABE_DB
+for file in ../ai-platform/config.yaml ../converted/sweep.yaml; do
+  cd "$(dirname "$file")"  # where their programs are
+  timeout 120 "$shirabe" run -f "$file" >"$out" 2>&1 || fail "run -f $file"
+  has ': converted from ' "run -f $file"
+  has ' has ended: ' "run -f $file"
+done
+for file in *; do
+  case $file in *.py) continue ;; esac
+  "$shirabe" convert -f "$file" -o "$SHIRABE_HOME/made.yaml" --report "$SHIRABE_HOME/report.json" \
+    >"$out" 2>&1 || fail "convert -f $file"
+  "$shirabe" validate -f "$SHIRABE_HOME/made.yaml" >"$out" 2>&1 || fail "what $file becomes"
+  python3 -c 'import json, sys; assert json.load(open(sys.argv[1]))["fields"]' \
+    "$SHIRABE_HOME/report.json" || fail "the report of $file"
+done
+echo "the command lines of the seeds work"
