@@ -139,8 +139,7 @@ class TrialOrder {
  public:
   explicit TrialOrder(const History& history);
   bool HasResult(int64_t index) const;  // it has ended by itself; all losses and margins are finite
-  // Of trials with results: best first, by loss; with several objectives or constraints as
-  // Survivors of dominance.h has it. Equals in the order given.
+  // Of trials with results: best first, by loss; else as Survivors. Equals in the order given.
   std::vector<int64_t> Sort(std::vector<int64_t> indices) const;
 
  private:
