@@ -229,7 +229,8 @@ Surrogate Learn(const Inputs& inputs, const VectorXd& scores, SurrogateMemo& mem
   const Theta& theta = memory.thetas[static_cast<int>(memory.warp)];
   Warp warp(memory.warp, scores);
   if (memory.engine == EngineKind::kProcessor) {
-    return {std::move(warp), gp::Condition(theta, inputs, warp.warped())};
+    Posterior posterior = gp::Condition(theta, inputs, warp.warped());
+    return {std::move(warp), std::move(posterior)};
   }
   StatusOr<Posterior> posterior =
       ConditionAgain(inputs, warp.warped(), theta, SizeOf(inputs, kWarps));
