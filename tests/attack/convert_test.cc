@@ -36,8 +36,12 @@ class ConvertAttack : public testing::Test {
 };
 
 TEST_F(ConvertAttack, WhatIsTooDeepTooLongOrTooManyIsRefused) {
-  ExpectRefused("trainingInput: " + std::string(5'000, '[') + "\n", "deep");
-  ExpectRefused("trainingInput: {args: [" + std::string(2 << 20, 'a') + "]}\n", "1 MiB");
+  ExpectRefused("trainingInput: " + std::string(5'000, '[') + "\n", "more than 64 levels");
+  // Longer than a specification may be: not read to its end.
+  const std::string endless = "trainingInput: {args: [" + std::string(2 << 20, 'a') + "]}\n";
+  const Outcome outcome = cli_.Run({"convert", "-f", cli_.Write("endless.yaml", endless)});
+  EXPECT_NE(outcome.code, 0);
+  EXPECT_THAT(outcome.err, HasSubstr("is larger than"));
   std::string keys = "method: random\nmetric: {name: a}\nparameters:\n";
   for (int i = 0; i < 3'000; ++i) absl::StrAppend(&keys, "  p", i, ": {min: 0, max: 1}\n");
   ExpectRefused(keys, "3000 keys");
@@ -67,7 +71,8 @@ TEST_F(ConvertAttack, NumbersAndNamesThatNoSearchCanHaveAreRefused) {
   };
   ExpectRefused(with("{parameterName: x, type: DOUBLE, minValue: .nan, maxValue: 1}"), "finite");
   ExpectRefused(with("{parameterName: x, type: DOUBLE, minValue: -.inf, maxValue: 1}"), "finite");
-  ExpectRefused(with("{parameterName: 'a}b', type: INTEGER, minValue: 1, maxValue: 2}"), "brace");
+  ExpectRefused(with("{parameterName: 'a}b', type: INTEGER, minValue: 1, maxValue: 2}"),
+                "${trialParameters.a} is bound by no");
   ExpectRefused(with("{parameterName: x, type: INTEGER, minValue: 1, maxValue: 1e300}"), "2^53");
   ExpectRefused("trainingInput: [1]\n", "must be a mapping");
   ExpectRefused("trainingInput: {}\nrun_cap: 1\n", "keep those of one");
