@@ -12,8 +12,8 @@ namespace {
 
 using ::testing::HasSubstr;
 
-PendingReportPtr PendingReport(size_t points) {
-  auto pending_report = std::make_shared<struct PendingReport>();  // shared: see the header
+PendingReportPtr MakeReport(size_t points) {
+  auto pending_report = std::make_shared<PendingReport>();  // shared: see the header
   pending_report->report.points.resize(points);
   return pending_report;
 }
@@ -22,7 +22,7 @@ TEST(ReportQueue, TakesTheOldestUpToItsPointsButAtLeastOne) {
   ReportQueue inbox;
   std::vector<PendingReportPtr> pending_reports;
   for (const size_t points : {60'000, 60'000, 10, 100'000, 0, 1}) {
-    pending_reports.push_back(PendingReport(points));
+    pending_reports.push_back(MakeReport(points));
     ASSERT_TRUE(inbox.Put(pending_reports.back()).ok());
   }
   using Batch = std::vector<PendingReportPtr>;
@@ -35,17 +35,17 @@ TEST(ReportQueue, TakesTheOldestUpToItsPointsButAtLeastOne) {
 
 TEST(ReportQueue, IsFullAt4096AndHasRoomAgainOnceSomeWereTaken) {
   ReportQueue inbox;
-  for (int i = 0; i < 4096; ++i) ASSERT_TRUE(inbox.Put(PendingReport(1)).ok()) << i;
-  const Status full = inbox.Put(PendingReport(1));
+  for (int i = 0; i < 4096; ++i) ASSERT_TRUE(inbox.Put(MakeReport(1)).ok()) << i;
+  const Status full = inbox.Put(MakeReport(1));
   EXPECT_TRUE(absl::IsResourceExhausted(full)) << full;
   EXPECT_THAT(Message(full), HasSubstr("4096 reports of this experiment are waiting"));
   EXPECT_EQ(inbox.Drain().size(), 4096u);
-  EXPECT_TRUE(inbox.Put(PendingReport(1)).ok());
+  EXPECT_TRUE(inbox.Put(MakeReport(1)).ok());
 }
 
 TEST(ReportQueue, WhatWasNotCommittedIsNotAnsweredOk) {
   ReportQueue inbox;
-  const PendingReportPtr counts = PendingReport(1), fails = PendingReport(1);
+  const PendingReportPtr counts = MakeReport(1), fails = PendingReport(1);
   counts->answer = ReportReply{.stop = "it is poor"};
   inbox.Answer({counts}, absl::OkStatus());
   inbox.Answer({fails}, absl::ResourceExhaustedError("disk full"));
@@ -59,7 +59,7 @@ TEST(ReportQueue, WhatWasNotCommittedIsNotAnsweredOk) {
 
 TEST(ReportQueue, WhoeverWaitsIsWokenAndGivesUpInTime) {
   ReportQueue inbox;
-  const PendingReportPtr pending_report = PendingReport(1);
+  const PendingReportPtr pending_report = MakeReport(1);
   EXPECT_TRUE(absl::IsUnavailable(inbox.Await(pending_report, absl::Milliseconds(1)).status()));
   std::thread answers([&] { inbox.Answer({pending_report}, absl::OkStatus()); });
   EXPECT_TRUE(inbox.Await(pending_report, absl::Seconds(20)).ok());
