@@ -45,7 +45,7 @@ TEST(ReportQueue, IsFullAt4096AndHasRoomAgainOnceSomeWereTaken) {
 
 TEST(ReportQueue, WhatWasNotCommittedIsNotAnsweredOk) {
   ReportQueue inbox;
-  const PendingReportPtr counts = MakeReport(1), fails = PendingReport(1);
+  const PendingReportPtr counts = MakeReport(1), fails = MakeReport(1);
   counts->answer = ReportReply{.stop = "it is poor"};
   inbox.Answer({counts}, absl::OkStatus());
   inbox.Answer({fails}, absl::ResourceExhaustedError("disk full"));

@@ -11,8 +11,8 @@ namespace shirabe::service {
 namespace {
 
 std::atomic<bool> endless = false;
-std::atomic<bool> begun = false;
-std::atomic<bool> ended = false;
+std::atomic<bool> slow_begun = false;
+std::atomic<bool> slow_ended = false;
 
 // Random search; where it is to be endless, it computes until nobody wants the answer.
 class Slow : public suggestion::Algorithm {
@@ -25,11 +25,11 @@ class Slow : public suggestion::Algorithm {
   }
   StatusOr<suggestion::Proposal> Propose(const suggestion::History& history, int count,
                                          const Rng& root) override {
-    begun = true;
+    slow_begun = true;
     const absl::Duration deadline = RealClock()->Monotonic() + absl::Seconds(30);
     while (endless && !IsCancelled() && RealClock()->Monotonic() < deadline) {
     }
-    ended = true;
+    slow_ended = true;
     return random_->Propose(history, count, root);
   }
 
@@ -55,14 +55,14 @@ TEST(HttpCallerTest, SuggestionsAreNotComputedForThoseWhoHaveGone) {
   const std::string spec =
       absl::StrReplaceAll(AskedSpec("x"), {{"algorithmName: random", "algorithmName: slow"}});
   endless = true;
-  begun = ended = false;
+  slow_begun = slow_ended = false;
   {
     const Wire wire(port);
     wire.Send(RequestText("POST /api/v1/suggest", kTeamToken, spec));
-    ASSERT_TRUE(Within(absl::Seconds(10), begun));
-    EXPECT_FALSE(Within(absl::Milliseconds(500), ended)) << "the caller is still there";
+    ASSERT_TRUE(Within(absl::Seconds(10), slow_begun));
+    EXPECT_FALSE(Within(absl::Milliseconds(500), slow_ended)) << "the caller is still there";
   }
-  EXPECT_TRUE(Within(absl::Seconds(2), ended));
+  EXPECT_TRUE(Within(absl::Seconds(2), slow_ended));
   endless = false;
 }
 
