@@ -43,8 +43,8 @@ Status WriteTo(const std::string& path, const std::string& text) {
 }
 
 // On stderr, or in a file: as JSON where its name says so.
-Status WriteReport(const ConvertFlags& flags, const convert::Conversion& conversion,
-                   const std::string& file) {
+Status WriteConversion(const ConvertFlags& flags, const convert::Conversion& conversion,
+                       const std::string& file) {
   const std::string lines = convert::ReportLines(conversion, file);
   if (flags.report.empty()) {
     if (flags.output == "json" || IsQuiet()) return absl::OkStatus();
@@ -105,7 +105,7 @@ StatusOr<int> ConvertFile(const Arguments& arguments) {
     return absl::InvalidArgumentError(
         absl::StrCat(file.shown_name, " has ", errors, errors == 1 ? " error" : " errors"));
   }
-  RETURN_IF_ERROR(WriteReport(flags, conversion, file.shown_name));
+  RETURN_IF_ERROR(WriteConversion(flags, conversion, file.shown_name));
   RETURN_IF_ERROR(WriteExperiment(flags, conversion, file.shown_name));
   return kOk;
 }

@@ -11,16 +11,16 @@ namespace {
 
 // Of a field that the library has filled, with or without its 0.
 template <size_t size>
-std::string TextOf(const char (&field)[size]) {
+std::string TextOfField(const char (&field)[size]) {
   return {field, strnlen(field, size)};
 }
 
 }  // namespace
 
 std::string DescribeDevice(const gpu::DeviceInfo& info) {
-  return absl::StrFormat("%s, %.0f GB, compute capability %d.%d, GPU %d of %d", TextOf(info.name),
-                         static_cast<double>(info.total_bytes) / 1e9, info.major, info.minor,
-                         info.ordinal, info.devices);
+  return absl::StrFormat("%s, %.0f GB, compute capability %d.%d, GPU %d of %d",
+                         TextOfField(info.name), static_cast<double>(info.total_bytes) / 1e9,
+                         info.major, info.minor, info.ordinal, info.devices);
 }
 
 StatusOr<GpuSession> GpuSession::Open(const GpuLibrary& library, int ordinal, int most_ratio) {
@@ -28,7 +28,7 @@ StatusOr<GpuSession> GpuSession::Open(const GpuLibrary& library, int ordinal, in
   gpu::DeviceInfo info = {};
   const int code = library.shirabe_cuda_open(ordinal, &context, &info);
   if (code != gpu::kOk || context == nullptr) {
-    const std::string reason = TextOf(info.reason);
+    const std::string reason = TextOfField(info.reason);
     return absl::UnavailableError(reason.empty() ? library.shirabe_cuda_text(code) : reason);
   }
   if (info.single_to_double > most_ratio) {

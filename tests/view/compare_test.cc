@@ -72,15 +72,17 @@ TEST(SpecDiff, FindsWhatMayChangeAndWhatMayNot) {
   wanted.mutable_spec()->clear_max_trial_count();
   wanted.mutable_spec()->mutable_objective()->set_goal(0.5);
   wanted.mutable_spec()->mutable_parameters(1)->mutable_feasible_space()->set_max(32);
+  wanted.mutable_spec()->mutable_parameters(1)->set_name("another");
   std::vector<std::string> paths;
   std::string text;
   for (const SpecDifference& difference : DiffSpecs(stored, wanted)) {
     paths.push_back(difference.path);
     text += DifferenceText(difference);
-    EXPECT_EQ(difference.changeable, difference.path.find("parameters") == std::string::npos);
+    EXPECT_EQ(difference.changeable, difference.path != "spec.parameters[1].name");
   }
   EXPECT_THAT(paths, testing::UnorderedElementsAre("spec.objective.goal", "spec.maxTrialCount",
-                                                   "spec.parameters[1].feasibleSpace.max"));
+                                                   "spec.parameters[1].feasibleSpace.max",
+                                                   "spec.parameters[1].name"));
   EXPECT_THAT(text, HasSubstr("- spec.maxTrialCount: 32\n+ spec.maxTrialCount: nothing\n"));
   EXPECT_THAT(text, HasSubstr("apply refuses it"));
 }

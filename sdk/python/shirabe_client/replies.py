@@ -207,6 +207,7 @@ class ResultConstraint(TypedDict):
     metricName: str  # a metric of the trials
     min: NotRequired[float]  # the least value that keeps it
     max: NotRequired[float]  # the greatest value that keeps it
+    stopEarly: NotRequired[bool]
 
 
 class ResultFront(TypedDict):
