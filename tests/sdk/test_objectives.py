@@ -350,7 +350,7 @@ class Refuses(ObjectivesTest):
             ({"goal": {"first": math.inf}}, r'goal\["first"\] must be finite'),
             ({"reference": 1}, "reference=1: say which objective"),
             ({"reference": {"loss": 1}, "minimize": "loss"}, "of several objectives is measured"),
-            ({"stopper": "wilcoxon"}, "stopper: early-stopping rule wilcoxon compares trials by one"),
+            ({"stopper": "wilcoxon"}, "stopper: early-stopping rule wilcoxon compares trials"),
             ({"algorithm": "cmaes"}, "algorithm: algorithm cmaes searches for the best of one"),
             ({"constraints": {"m": 5}}, r'constraints\["m"\] is 5: give'),
             ({"constraints": {"m": {}}}, r'constraints\["m"\] is \{\}: give'),
