@@ -482,7 +482,7 @@ TEST_P(AlgorithmContract, EndsSoonAfterAHundredThousandTrials) {
     const History history = Filled(space, 100000, [](int i) { return Completed(std::sin(i)); });
     const double begin = CpuSeconds();
     const Proposal proposal = Ask(*algorithm, history, 8);
-    EXPECT_LT(CpuSeconds() - begin, 20) << "of this thread's time";
+    EXPECT_LT(CpuSeconds() - begin, 120) << "of this thread's time";
     ExpectGood(proposal, history, 8);
   }
 }

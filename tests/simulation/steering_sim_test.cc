@@ -285,14 +285,19 @@ class SteeredRun {
     Deliver();
   }
 
-  // Or no model can bound the regret.
-  bool ResultsDiffer() {
+  // Or no model can bound the regret. What lies outside of today's range is not learned from.
+  bool ResultsDiffer(const v1::Experiment& experiment) {
     std::set<double> losses;
+    int inside = 0;
+    const v1::FeasibleSpace& range = experiment.spec().parameters(0).feasible_space();
     const auto trials = disk_->ListTrials({.experiment = kSteered});
     for (const auto& [trial, revision] : *trials) {
-      if (trial.phase() == v1::TRIAL_SUCCEEDED) losses.insert(trial.objective());
+      const double lr = trial.assignments(0).number();
+      if (trial.phase() != v1::TRIAL_SUCCEEDED || lr < range.min() || lr > range.max()) continue;
+      losses.insert(trial.objective());
+      ++inside;
     }
-    return losses.size() > 1;
+    return losses.size() > 1 && inside >= 3;
   }
 
   void AskNext() {
@@ -300,7 +305,7 @@ class SteeredRun {
     const v1::ExperimentStatus& status = experiment.status();
     // Without faults the model has answered by now, and an end has come.
     if (status.shirabe().has_stop_rule()) return;
-    if (experiment::WantsRegretBound(experiment) && ResultsDiffer()) return;
+    if (experiment::WantsRegretBound(experiment) && ResultsDiffer(experiment)) return;
     const int64_t done = status.trials_succeeded();
     if (done >= experiment.spec().max_trial_count()) return;  // its end may be a pass away
     const bool busy = status.trials() > done && asked_ > done;
