@@ -16,7 +16,7 @@ constexpr absl::Duration kLate = absl::Milliseconds(400);
 constexpr absl::Duration kForEver = absl::Hours(1);
 constexpr size_t kWhole = 2000;  // bytes of a watch that come before something happens to it
 
-const char* NameOf(Fault fault) {
+const char* WordOf(Fault fault) {
   switch (fault) {
     case Fault::kNone: return "";
     case Fault::kBusy: return "429";
@@ -150,7 +150,7 @@ FaultProxy::Asked FaultProxy::Parse(const FakeRequest& request) {
 void FaultProxy::Handle(FakeExchange& exchange) {
   const Asked asked = Parse(exchange.request());
   const Fault fault = Draw(asked);
-  if (fault != Fault::kNone) Note(asked, NameOf(fault));
+  if (fault != Fault::kNone) Note(asked, WordOf(fault));
   if (IsRefused(fault)) return Refuse(exchange, asked, fault);
   if (IsHeld(asked, When::kBefore)) {
     Note(asked, "held before it was done");
