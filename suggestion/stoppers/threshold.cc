@@ -1,5 +1,6 @@
 // Stops a trial that has left the range where results make sense: past a bound, no longer a number,
-// or diverging. It looks at nothing but the trial itself, so it works from the first trial on.
+// or diverging. It looks at nothing but the trial itself, so it works from the first trial on. Of
+// several objectives it watches the one of spec.objective.
 //
 //   symbol   shape  meaning
 //   v        1      a value of the metric, reported as start_step or later; its loss is l
@@ -111,7 +112,7 @@ SHIRABE_REGISTER(
     StopperInfo,
     {.name = "threshold",
      .help = "Stops a trial whose metric leaves a range, is no longer a number, or diverges; a "
-             "safeguard that needs no other trials. Of several objectives it sees spec.objective.",
+             "safeguard that needs no other trials.",
      .settings = {{.name = "lower",
                    .type = SettingInfo::Type::kDouble,
                    .help = "stop at a value of the metric below this one"},
