@@ -57,7 +57,7 @@ TEST(SharedGpu, SaysWhyThereIsNone) {
   EXPECT_THAT(Message(damaged.Open().status()), HasSubstr("shirabe_cuda_version"));
 }
 
-// attacks: what somebody else could have put in the place of the library
+// attacks: what another user could have put in the place of the library
 TEST(SharedGpu, OpensNothingThatOthersCanWrite) {
   const FakeGpu fake;
   ASSERT_EQ(chmod(fake.library().c_str(), 0775), 0);

@@ -74,7 +74,7 @@ class WorkQueue:
         return (item[0].decode() if item else None), others
 
     def finish(self, item, worker):
-        """False if the lease has ended and the item is somebody else's by now."""
+        """False if the lease has ended and the item may be another worker's by now."""
         return self._finish(self._keys, [item, worker]) == 1
 
     def give_back(self, item, worker):

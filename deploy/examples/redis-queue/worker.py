@@ -79,7 +79,7 @@ class Worker:
                 break
             if queue.finish(file, self.name):
                 self.keep(file)
-            else:  # the lease had ended: somebody else learns from it
+            else:  # the lease had ended: another worker learns from it
                 self.model = pickle.loads(before)
         sys.exit(RUN_ME_AGAIN)
 
