@@ -3,6 +3,8 @@
 # the experiment waits for it and goes on.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
+# shellcheck source=tests/support/until_true.sh
+source tests/support/until_true.sh
 
 SHIRABE_HOME=$(mktemp -d)
 export SHIRABE_HOME
@@ -16,17 +18,6 @@ fail() {
   echo "FAILED: $*" >&2
   tail -n 40 "$SHIRABE_HOME"/*.out >&2 || true
   exit 1
-}
-
-# until_true SECONDS COMMAND…
-until_true() {
-  local tries=$(($1 * 10))
-  shift
-  until "$@"; do
-    tries=$((tries - 1))
-    [ "$tries" -gt 0 ] || return 1
-    sleep 0.1
-  done
 }
 
 start_plugin() {

@@ -4,6 +4,8 @@
 # is gone for good leaves its file to the others; and Redis itself may be away for a while.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
+# shellcheck source=tests/support/until_true.sh
+source tests/support/until_true.sh
 
 work=$(mktemp -d)
 redis=
@@ -27,17 +29,6 @@ fail() {
   exit 1
 }
 
-# until_true WHAT COMMAND…: for at most 60 seconds.
-until_true() {
-  local what=$1 tries
-  shift
-  for ((tries = 0; tries < 600; tries++)); do
-    "$@" && return 0
-    sleep 0.1
-  done
-  fail "$what"
-}
-
 ask() { redis-cli -s "$work/redis.sock" "$@" 2>/dev/null; }
 answers() { [ "$(ask ping)" = PONG ]; }
 
@@ -45,7 +36,7 @@ start_redis() {
   redis-server --port 0 --unixsocket "$work/redis.sock" --dir "$work" --save '' --appendonly yes \
     --appendfsync always --daemonize no >>"$work/redis.log" 2>&1 &
   redis=$!
-  until_true "Redis does not answer" answers
+  until_true 60 answers || fail "Redis does not answer"
 }
 
 start_redis
@@ -60,7 +51,7 @@ REDIS_URL=$REDIS_URL python3 deploy/examples/redis-queue/worker.py --data "$work
   --pause 600 >"$work/out" 2>&1 &
 lost=$!
 has_lease() { [ "$(ask zcard digits:leases)" = 1 ]; }
-until_true "a worker takes a file" has_lease
+until_true 60 has_lease || fail "no worker takes a file"
 kill -9 "$lost"
 wait "$lost" 2>/dev/null || true
 
@@ -85,9 +76,9 @@ run=$!
 
 # One of them is killed by somebody, and Redis is away for a while.
 done_count() { [ "$(ask hlen digits:done)" -ge "$1" ]; }
-until_true "something is done" done_count 3
+until_true 60 done_count 3 || fail "nothing is done"
 pkill -9 -f "[w]orker.py --data=$work/parts" -n || true
-until_true "it goes on" done_count 6
+until_true 60 done_count 6 || fail "it does not go on"
 kill "$redis"
 wait "$redis" 2>/dev/null || true
 sleep 1

@@ -3,6 +3,8 @@
 # that come from files and a package of this machine, on a local store and on a server.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
+# shellcheck source=tests/support/until_true.sh
+source tests/support/until_true.sh
 
 SHIRABE_HOME=$(mktemp -d)
 export SHIRABE_HOME
@@ -19,17 +21,6 @@ fail() {
 
 # has TEXT WHAT: it is in the last output.
 has() { grep -q -- "$1" "$out" || fail "$2: no \"$1\""; }
-
-# until_true SECONDS COMMAND…
-until_true() {
-  local tries=$(($1 * 10))
-  shift
-  until "$@"; do
-    tries=$((tries - 1))
-    [ "$tries" -gt 0 ] || return 1
-    sleep 0.1
-  done
-}
 
 mkdir "$SHIRABE_HOME/bin"
 ln -s "$shirabe" "$SHIRABE_HOME/bin/kubectl-ai_platform"

@@ -260,15 +260,7 @@ TEST_F(RangesTest, AGridThatGetsWiderGoesOnWithItsNewPoints) {
   parameters[2].mutable_feasible_space()->mutable_list()->RemoveLast();
   parameters[2].mutable_feasible_space()->mutable_numbers()->RemoveLast();
   grid.mutable_spec()->set_max_trial_count(100);
-  ASSERT_TRUE(Submit(*store_, clock_, grid).ok());
-  epoch_ = store_
-               ->AcquireLease({.experiment = kKey,
-                               .holder = "test",
-                               .now = clock_.Now(),
-                               .ttl = absl::Hours(9),
-                               .dead_epoch = std::nullopt})
-               ->epoch();
-  reconciler_.Own(kKey, epoch_);
+  CreateFrom(grid);
   for (int i = 0; i < 3; ++i) RunTrial(1);
   ASSERT_TRUE(SendIntent(Ranges({"optimizer=lion,adam,sgd"})).ok());
   Pass();
@@ -333,15 +325,7 @@ TEST_F(StopEarlyTest, ATrialEndsOnceWhatItBrokeCountsToTheEnd) {
           "    additionalMetricNames: [accuracy]\n    metricStrategies: [{name: memory, value: "
           "max}]"),
       "  parameters:", std::string(kConstrained) + "  parameters:"));
-  ASSERT_TRUE(Submit(*store_, clock_, experiment).ok());
-  epoch_ = store_
-               ->AcquireLease({.experiment = kKey,
-                               .holder = "test",
-                               .now = clock_.Now(),
-                               .ttl = absl::Hours(9),
-                               .dead_epoch = std::nullopt})
-               ->epoch();
-  reconciler_.Own(kKey, epoch_);
+  CreateFrom(experiment);
   Pass();
   trial::AttemptStatus running;
   *running.placement.mutable_start_time() = ToProto(clock_.Now());

@@ -74,7 +74,9 @@ class ReconcilerTest : public testing::Test {
   static inline const ExperimentKey kKey{"default", "good"};
 
   void Create(const std::string& spec) {
-    v1::Experiment experiment = ParseOnly(Replaced(kGood, "  parameters:", spec + "  parameters:"));
+    CreateFrom(ParseOnly(Replaced(kGood, "  parameters:", spec + "  parameters:")));
+  }
+  void CreateFrom(v1::Experiment experiment) {
     ASSERT_TRUE(Submit(*store_, clock_, experiment).ok());
     const auto lease = store_->AcquireLease({.experiment = kKey,
                                              .holder = "test",

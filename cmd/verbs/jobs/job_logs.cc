@@ -3,6 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/clock.h"
 #include "base/printable.h"
+#include "client/records/enum_words.h"
 #include "cmd/terminal.h"
 
 namespace shirabe::cmd {
@@ -11,10 +12,6 @@ namespace {
 constexpr int64_t kLogPiece = 1 << 16;
 // A line that is longer is printed in pieces.
 constexpr size_t kMaxLogLine = 1 << 16;
-
-bool IsOpen(const v1::Trial& trial) {
-  return trial.phase() == v1::TRIAL_PENDING || trial.phase() == v1::TRIAL_RUNNING;
-}
 
 }  // namespace
 
@@ -49,7 +46,7 @@ Status JobLogs::PrintTrial(const v1::Trial& trial) {
   for (int32_t attempt = 1; attempt <= trial.attempts(); ++attempt) {
     RETURN_IF_ERROR(PrintAttempt({key, attempt}));
   }
-  if (IsOpen(trial)) return absl::OkStatus();
+  if (!client::IsTerminal(trial.phase())) return absl::OkStatus();
   for (int32_t attempt = 1; attempt <= trial.attempts(); ++attempt) {
     const auto tail = tails_.extract({trial.number(), attempt});
     if (!tail.empty() && !tail.mapped().begun.empty()) {
