@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -22,6 +23,7 @@
 #include "client/wire_format.h"
 #include "experiment/conditions.h"
 #include "experiment/observation_ingest.h"
+#include "experiment/submission.h"
 #include "trial/file_layout.h"
 #include "trial/host_paths.h"
 #include "trial/kubernetes/checkpoint_volume.h"
@@ -103,6 +105,10 @@ class StoreClient : public LocalClient {
   StatusOr<v1::Done> SendIntent(const v1::Intent& intent);
   StatusOr<v1::Done> DeleteUninterrupted(const v1::DeleteRequest& request);
   StatusOr<v1::AskReply> Ask(const v1::AskRequest& request);
+  StatusOr<v1::AskReply> AskOwner(const Owner& owner, const ExperimentKey& key,
+                                  const std::string& caller);
+  StatusOr<v1::AskReply> ReplyWith(std::optional<experiment::GivenTrial> given,
+                                   const ExperimentKey& key, const std::string& caller);
   StatusOr<v1::TellReply> Tell(const v1::TellRequest& request);
   Status CheckFits(const v1::Experiment& experiment);
   Status CheckScale(const ExperimentKey& key, const v1::Intent& intent);
@@ -280,28 +286,58 @@ StatusOr<Owner> StoreClient::FindOwner(const ExperimentKey& key) {
   return owner;
 }
 
-StatusOr<v1::AskReply> StoreClient::Ask(const v1::AskRequest& request) {
-  const ExperimentKey key = FromWire(request.experiment());
-  const std::string& caller = request.caller();
-  if (caller.empty()) return absl::InvalidArgumentError("who asks must have a name");
-  RETURN_IF_ERROR(namespaces_.CheckReadable(key));
-  if (request.check_only()) return FindAskReply(*store_, key, caller);
-  ASSIGN_OR_RETURN(const auto experiment, store_->GetExperiment(key));
-  if (!experiment.record.spec().shirabe().ask_and_tell()) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("experiment ", ToString(key),
-                     " runs its trials itself: only one with "
-                     "spec.shirabe.askAndTell: true is asked for them"));
+Status CheckAsked(const v1::Experiment& experiment) {
+  if (experiment.spec().shirabe().ask_and_tell()) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat("experiment ", ToString(experiment::KeyOf(experiment)),
+                   " runs its trials itself: only one with "
+                   "spec.shirabe.askAndTell: true is asked for them"));
+}
+
+// The trial that the pass has given, else what the store says.
+StatusOr<v1::AskReply> StoreClient::ReplyWith(std::optional<experiment::GivenTrial> given,
+                                              const ExperimentKey& key, const std::string& caller) {
+  if (!given) return FindAskReply(*store_, key, caller);
+  v1::AskReply reply;
+  *reply.mutable_trial() = std::move(given->trial);
+  reply.set_attempt(given->attempt);
+  reply.set_token(std::move(given->token));
+  return reply;
+}
+
+// Where this process owns the experiment, its next pass hears of it, and nothing is stored but the
+// trial; another owner is told by an intent.
+StatusOr<v1::AskReply> StoreClient::AskOwner(const Owner& owner, const ExperimentKey& key,
+                                             const std::string& caller) {
+  if (owner.controller != nullptr) {
+    auto told = owner.controller->Tell({.trial = {.experiment = key}, .next_for = caller},
+                                       kReportTimeout);
+    // What is not known to be there may still come.
+    if (absl::IsUnavailable(told.status())) return FindAskReply(*store_, key, caller);
+    if (told.ok()) return ReplyWith(std::move(told->next), key, caller);
+    if (!absl::IsFailedPrecondition(told.status())) return told.status();  // it was just lost
   }
-  ASSIGN_OR_RETURN(int64_t revision, store_->Revision());
-  ASSIGN_OR_RETURN(v1::AskReply reply, FindAskReply(*store_, key, caller));
-  if (!reply.pending()) return reply;
   v1::Intent intent;
   intent.set_verb(v1::Intent::ASK);
   intent.set_caller(caller);
   RETURN_IF_ERROR(Send(key, intent));
+  return FindAskReply(*store_, key, caller);
+}
+
+StatusOr<v1::AskReply> StoreClient::Ask(const v1::AskRequest& request) {
+  const ExperimentKey key = FromWire(request.experiment());
+  const std::string& caller = request.caller();
+  RETURN_IF_ERROR(experiment::CheckCaller(caller));
+  RETURN_IF_ERROR(namespaces_.CheckReadable(key));
+  if (request.check_only()) return FindAskReply(*store_, key, caller);
+  ASSIGN_OR_RETURN(const auto experiment, store_->GetExperiment(key));
+  RETURN_IF_ERROR(CheckAsked(experiment.record));
+  ASSIGN_OR_RETURN(int64_t revision, store_->Revision());
+  ASSIGN_OR_RETURN(v1::AskReply reply, FindAskReply(*store_, key, caller));
+  if (!reply.pending()) return reply;
   const absl::Duration deadline = options_.clock->Monotonic() + FromWire(request.patience());
   ASSIGN_OR_RETURN(const Owner owner, FindOwner(key));
+  ASSIGN_OR_RETURN(reply, AskOwner(owner, key, caller));
   while (reply.pending() && options_.clock->Monotonic() < deadline) {
     ASSIGN_OR_RETURN(revision,
                      store_->AwaitChange(revision, deadline - options_.clock->Monotonic()));
@@ -324,6 +360,8 @@ Status StoreClient::CheckToken(const TrialKey& key, const std::string& token) {
 
 StatusOr<v1::TellReply> StoreClient::Tell(const v1::TellRequest& request) {
   const ExperimentKey key = ExperimentKeyOf(request.trial());
+  const std::string& caller = request.next_for();
+  if (!caller.empty()) RETURN_IF_ERROR(experiment::CheckCaller(caller));
   RETURN_IF_ERROR(namespaces_.CheckReadable(key));
   ASSIGN_OR_RETURN(const auto experiment, store_->GetExperiment(key));
   if (controller_ == nullptr && !experiment.record.spec().shirabe().ask_and_tell()) {
@@ -332,6 +370,7 @@ StatusOr<v1::TellReply> StoreClient::Tell(const v1::TellRequest& request) {
                      " runs its trials itself: its programs report "
                      "through $SHIRABE_METRICS_FILE, or to the server that runs it"));
   }
+  if (!caller.empty()) RETURN_IF_ERROR(CheckAsked(experiment.record));
   ASSIGN_OR_RETURN(const Owner owner, FindOwner(key));
   if (owner.controller == nullptr) {
     return absl::UnavailableError(absl::StrCat(Holder(key).value_or("another process"), " runs ",
@@ -340,6 +379,10 @@ StatusOr<v1::TellReply> StoreClient::Tell(const v1::TellRequest& request) {
   ASSIGN_OR_RETURN(auto told, owner.controller->Tell(FromWire(request), kReportTimeout));
   v1::TellReply reply;
   reply.set_stop(std::move(told.stop));
+  if (caller.empty()) return reply;
+  // What was told is stored: that there is no answer to the rest does not take it back.
+  auto next = ReplyWith(std::move(told.next), key, caller);
+  if (next.ok()) *reply.mutable_next() = *std::move(next);
   return reply;
 }
 

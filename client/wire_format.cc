@@ -162,6 +162,7 @@ v1::TellRequest ToWire(const experiment::Report& report) {
                   : report.end == End::kCompleted ? v1::TellRequest::COMPLETED
                                                   : v1::TellRequest::FAILED);
   request.set_message(report.message);
+  request.set_next_for(report.next_for);
   return request;
 }
 experiment::Report FromWire(const v1::TellRequest& request) {
@@ -179,6 +180,7 @@ experiment::Report FromWire(const v1::TellRequest& request) {
                : request.end() == v1::TellRequest::FAILED  ? End::kFailed
                                                            : End::kNone;
   report.message = request.message();
+  report.next_for = request.next_for();
   return report;
 }
 

@@ -96,6 +96,16 @@ void RevokeGrace(TrialDelta& trial) {
   *stop.mutable_deadline() = stop.requested();
 }
 
+// As the executor of such trials would, and the pass after it, with two commits more.
+void BeginAtOnce(const PassInput& in, v1::Trial& trial, v1::Attempt& attempt) {
+  attempt.set_state(v1::ATTEMPT_RUNNING);
+  *attempt.mutable_start_time() = ToProto(in.now);
+  v1::Placement& placement = *attempt.add_placements();
+  placement.set_node(trial::kAskedNode);
+  *placement.mutable_start_time() = attempt.start_time();
+  *trial.mutable_start_time() = attempt.start_time();
+}
+
 void KillTrial(TrialDelta& trial, absl::Time now) {
   trial.mutable_trial().set_reason("ExperimentEnded");
   *trial.mutable_trial().mutable_completion_time() = ToProto(now);
@@ -142,6 +152,7 @@ Delta ApplyPlan(const PassInput& in, const Plan& plan) {
   for (const int64_t number : plan.start) {
     TrialDelta& trial = edit(number);
     trial.Open(OpenAttempt(in, trial.mutable_trial()));
+    if (trial.attempt().state() == v1::ATTEMPT_RUNNING) trial.SetPhase(v1::TRIAL_RUNNING);
   }
   for (const auto& [number, why] : plan.why) {
     TrialDelta& trial = edit(number);
@@ -189,6 +200,8 @@ v1::Attempt OpenAttempt(const PassInput& in, v1::Trial& trial) {
   *attempt.mutable_creation_time() = ToProto(in.now);
   *attempt.mutable_cursor() =
       metrics::StartCursor(*in.state.setup().collector, SourceOf(in, trial, attempt));
+  const bool asked = in.state.experiment().spec().shirabe().ask_and_tell();
+  if (asked && attempt.number() == 1 && !trial.has_parent()) BeginAtOnce(in, trial, attempt);
   return attempt;
 }
 

@@ -16,6 +16,8 @@
 namespace shirabe::experiment {
 namespace {
 
+constexpr size_t kMaxAsks = 10'000;  // that wait for a trial, of an experiment
+
 Status NotCurrent(const TrialKey& trial, int32_t attempt) {
   return absl::PermissionDeniedError(
       attempt == 0 ? absl::StrCat("trial ", TrialName(trial),
@@ -145,7 +147,8 @@ void EnqueueAsk(const PassInput& in, const v1::Intent& intent, Delta& delta) {
   const auto& active = in.state.active();
   const auto of_caller = [&](const std::string& caller) {
     return std::find_if(active.begin(), active.end(), [&](const auto& entry) {
-      return entry.second.trial.record.caller() == caller;
+      const v1::Trial& trial = entry.second.trial.record;
+      return trial.caller() == caller && !IsTerminal(trial.phase());  // it may end in this pass
     });
   };
   const auto& asks = delta.memory().asks;
@@ -161,6 +164,28 @@ void EnqueueAsk(const PassInput& in, const v1::Intent& intent, Delta& delta) {
   delta.mutable_memory().asks.push_back(intent);
   const auto free = of_caller("");
   if (free != active.end()) AssignToCaller(delta.Edit(free->second).mutable_trial(), delta);
+}
+
+Delta EnqueueCaller(const PassInput& in, const std::string& caller) {
+  Delta delta(in.state, in.now);
+  if (in.state.memory().asks.size() >= kMaxAsks) return delta;  // who is left out asks again
+  v1::Intent intent;
+  intent.set_verb(v1::Intent::ASK);
+  intent.set_caller(caller);
+  EnqueueAsk(in, intent, delta);
+  return delta;
+}
+
+std::optional<GivenTrial> TrialOfCaller(const ExperimentState& state, const std::string& caller) {
+  for (const auto& [number, active] : state.active()) {
+    const v1::Trial& trial = active.trial.record;
+    if (trial.caller() != caller) continue;
+    const bool runs = trial.phase() == v1::TRIAL_RUNNING && active.open &&
+                      active.open->record.state() == v1::ATTEMPT_RUNNING;
+    if (!runs) return std::nullopt;
+    return GivenTrial{trial, active.open->record.number(), active.open->record.token()};
+  }
+  return std::nullopt;
 }
 
 void AssignToCaller(v1::Trial& trial, Delta& delta) {

@@ -21,9 +21,10 @@ AttemptAction NextAction(const PassInput& in, const ActiveTrial& active) {
   const AttemptMemory& memory = active.memory;
   const v1::Attempt& attempt = active.open->record;
   if (!attempt.has_stop()) {
-    const bool starts =
-        memory.phase == AttemptPhase::kRecorded && attempt.state() == v1::ATTEMPT_CREATED;
-    if (!starts) return {};
+    if (memory.phase != AttemptPhase::kRecorded) return {};
+    const bool asked = in.state.experiment().spec().shirabe().ask_and_tell();
+    if (asked && attempt.state() == v1::ATTEMPT_RUNNING) return {Kind::kBegun};
+    if (attempt.state() != v1::ATTEMPT_CREATED) return {};
     return {in.monotonic < memory.start_again ? Kind::kStartLater : Kind::kStart};
   }
   const v1::StopRequest& stop = attempt.stop();
@@ -66,6 +67,15 @@ Delta RecordStart(const PassInput& in, const ActiveTrial& active, const StartRes
     delta.mutable_shirabe().set_fatal(Message(status));
     delta.Requeue(absl::ZeroDuration());
   }
+  return delta;
+}
+
+// As RecordRunning (pass_observe.cc) would with the next pass.
+Delta RecordBegun(const PassInput& in, const ActiveTrial& active) {
+  Delta delta(in.state, in.now);
+  AttemptMemory& memory = delta.Edit(active).mutable_memory();
+  memory.Enter(AttemptPhase::kRunning);
+  memory.running_since = memory.saved_at = in.monotonic;
   return delta;
 }
 

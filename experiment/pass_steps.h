@@ -3,6 +3,7 @@
 // before the next step is called. They read files, the store and the executor; they change none.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -45,6 +46,10 @@ Delta ProcessIntent(const PassInput& in, const v1::Intent& intent);
 Delta CountOutside(const PassInput& in);
 // An ASK intent: its caller waits in `asks`, unless it has an open trial already.
 void EnqueueAsk(const PassInput& in, const v1::Intent& intent, Delta& delta);
+// The same for a caller who asks this process, of which nothing is stored.
+Delta EnqueueCaller(const PassInput& in, const std::string& caller);
+// The caller's trial, if it runs.
+std::optional<GivenTrial> TrialOfCaller(const ExperimentState& state, const std::string& caller);
 // A new trial is for the caller that asked first, if there is one.
 void AssignToCaller(v1::Trial& trial, Delta& delta);
 // There will be no trial for those who still ask.
@@ -90,7 +95,8 @@ trial::PlacementQuote QuotePlacement(const PassInput& in);
 // Asks the open attempt to end, unless that was asked before. `trial_reason`: see StopRequest.
 void RequestStop(const TrialEdit& edit, v1::Cause cause, const std::string& reason = "",
                  const std::string& trial_reason = "");
-// The next attempt of this trial, whose record follows: recorded, not started.
+// The next attempt of this trial, whose record follows: recorded, not started; of a trial that a
+// caller runs the first one is running by being recorded, for whoever hears of it begins.
 v1::Attempt OpenAttempt(const PassInput& in, v1::Trial& trial);
 void SetCondition(const std::string& type, const std::string& reason, const std::string& message,
                   Delta& delta);
@@ -138,7 +144,8 @@ v1::Trial NewTrial(const PassInput& in, const suggestion::Suggestion& suggestion
 
 // What to do about the open attempt of a trial, now that its record is committed.
 struct AttemptAction {
-  enum class Kind { kNone, kStop, kStart, kStartLater } kind = Kind::kNone;
+  // kBegun: its caller may have begun.
+  enum class Kind { kNone, kStop, kStart, kStartLater, kBegun } kind = Kind::kNone;
   bool at_once = false;  // kStop: without grace
 };
 struct StartResult {
@@ -148,6 +155,7 @@ struct StartResult {
 AttemptAction NextAction(const PassInput& in, const ActiveTrial& active);
 Delta RecordStop(const PassInput& in, const ActiveTrial& active, bool at_once);
 Delta RecordStart(const PassInput& in, const ActiveTrial& active, const StartResult& result);
+Delta RecordBegun(const PassInput& in, const ActiveTrial& active);
 Delta EndStartPauses(const PassInput& in);
 // What is on its way is looked at again, however little is heard of it.
 Delta RequeuePending(const PassInput& in);

@@ -93,6 +93,8 @@ void AddTrial(const PassInput& in, const suggestion::Suggestion& suggestion, boo
   if (open) {
     AssignToCaller(trial, delta);
     added.open.emplace().record = OpenAttempt(in, trial);
+    const bool runs = added.open->record.state() == v1::ATTEMPT_RUNNING;
+    if (runs) trial.set_phase(v1::TRIAL_RUNNING);
     added.open_changed = true;
     added.memory.Enter(AttemptPhase::kRecorded);
   }

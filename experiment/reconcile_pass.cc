@@ -46,6 +46,7 @@ StatusOr<ReconcileResult> Pass::Run() {
   ProcessReports();
   if (mode_.recheck) Apply(EndPauses(in_));
   RETURN_IF_ERROR(ObserveAttempts());
+  ProcessAsks();
   Apply(EnforceTrialLimit(in_));
   Apply(StopBroken(in_));
   const bool reload = state_.memory().ranges_changed;
@@ -59,6 +60,7 @@ StatusOr<ReconcileResult> Pass::Run() {
   RETURN_IF_ERROR(Commit());
   Step();
   RETURN_IF_ERROR(Act());
+  GiveTrials();
   if (reload) {
     RETURN_IF_ERROR(state_.ReloadHistory(*options_.store));
     effects_.Requeue(absl::ZeroDuration());
@@ -102,6 +104,7 @@ Status Pass::ProcessIntents() {
 
 void Pass::ProcessReports() {
   for (const PendingReportPtr& pending_report : mode_.pending_reports) {
+    if (pending_report->report.trial.number == 0) continue;  // it only asks
     Delta delta(state_, in_.now);
     pending_report->answer = ProcessReport(in_, pending_report->report, delta);
     if (pending_report->answer.ok()) Apply(std::move(delta));
@@ -125,6 +128,14 @@ Status Pass::ObserveAttempts() {
   }
   for (const auto& [key, observed] : statuses) Apply(ObserveStray(in_, observed));
   return absl::OkStatus();
+}
+
+void Pass::ProcessAsks() {
+  for (const std::string& caller : mode_.askers) Apply(EnqueueCaller(in_, caller));
+  for (const PendingReportPtr& pending_report : mode_.pending_reports) {
+    const std::string& caller = pending_report->report.next_for;
+    if (!caller.empty() && pending_report->answer.ok()) Apply(EnqueueCaller(in_, caller));
+  }
 }
 
 // ---- what to do --------------------------------------------------------------------------------
@@ -282,6 +293,14 @@ Status Pass::Act() {
   return absl::OkStatus();
 }
 
+void Pass::GiveTrials() {
+  for (const PendingReportPtr& pending_report : mode_.pending_reports) {
+    const std::string& caller = pending_report->report.next_for;
+    if (caller.empty() || !pending_report->answer.ok()) continue;
+    pending_report->answer->next = TrialOfCaller(state_, caller);
+  }
+}
+
 Status Pass::ActOn(const ActiveTrial& active) {
   Step();
   const v1::Attempt& attempt = active.open->record;
@@ -300,6 +319,10 @@ Status Pass::ActOn(const ActiveTrial& active) {
       effects_.Requeue(active.memory.start_again - in_.monotonic);
       break;
     case AttemptAction::Kind::kStart: Apply(RecordStart(in_, active, Start(active))); break;
+    case AttemptAction::Kind::kBegun:
+      options_.executor->Adopt({attempt});
+      Apply(RecordBegun(in_, active));
+      break;
   }
   return absl::OkStatus();
 }

@@ -12,13 +12,16 @@ class Pass {
  public:
   Pass(const ReconcilerOptions& options, ExperimentState& state, ReconcileMode mode);
 
-  // ProcessIntents → ProcessReports → ObserveAttempts → Decide → StopEarly → Propose → Commit → Act
+  // ProcessIntents → ProcessReports → ObserveAttempts → ProcessAsks → Decide → StopEarly → Propose
+  // → Commit → Act
   StatusOr<ReconcileResult> Run();
 
  private:
   Status ProcessIntents();
   void ProcessReports();
   Status ObserveAttempts();
+  // Once ends are known: a report may end one trial of its caller and ask for the next.
+  void ProcessAsks();
   void Decide();
   // False until the algorithm has said which trial to use: it is asked once, when all trials have
   // ended and before the experiment does.
@@ -30,6 +33,8 @@ class Pass {
   // What was decided is written before it is done.
   Status Commit();
   Status Act();
+  // What is committed and runs, to those who have asked for it in this pass.
+  void GiveTrials();
   Status Delete();
   Status ActOn(const ActiveTrial& active);
   StartResult Start(const ActiveTrial& active);

@@ -1,5 +1,7 @@
 #include "experiment/reconciler.h"
 
+#include <algorithm>
+
 #include "base/log.h"
 #include "db/commit_rules.h"
 #include "experiment/checkpoint_policy.h"
@@ -58,6 +60,30 @@ void Reconciler::Suspend(const ExperimentKey& key, bool now) {
   found->second.suspended = true;
 }
 
+namespace {
+
+// Of those who have asked this process, who has no trial yet.
+std::vector<std::string> WaitingCallers(const ExperimentState& state) {
+  std::vector<std::string> callers;
+  for (const v1::Intent& ask : state.memory().asks) {
+    if (ask.id() == 0) callers.push_back(ask.caller());
+  }
+  return callers;
+}
+
+// Those who only ask are told that they wait, also by a pass that has failed.
+void AddAskers(const std::vector<PendingReportPtr>& pending_reports,
+               std::vector<std::string>& askers) {
+  for (const PendingReportPtr& pending_report : pending_reports) {
+    const Report& report = pending_report->report;
+    if (report.trial.number == 0 && std::ranges::count(askers, report.next_for) == 0) {
+      askers.push_back(report.next_for);
+    }
+  }
+}
+
+}  // namespace
+
 StatusOr<ReconcileResult> Reconciler::Reconcile(const ExperimentKey& key) {
   Owned* owned = nullptr;
   {
@@ -68,9 +94,16 @@ StatusOr<ReconcileResult> Reconciler::Reconcile(const ExperimentKey& key) {
     }
     owned = &found->second;  // stays where it is until Disown, which waits for this call
   }
-  if (owned->state == nullptr) RETURN_IF_ERROR(Load(key, *owned));
+  // A state that is thrown away takes with it who has asked, of which nothing is stored.
+  const bool loads = owned->state == nullptr;
+  if (loads) RETURN_IF_ERROR(Load(key, *owned));
   const std::vector<PendingReportPtr> pending_reports = owned->reports->Drain();
-  auto result = RunPass(*owned, pending_reports);
+  auto result = RunPass(*owned, pending_reports, loads);
+  if (result.ok()) {
+    owned->askers = WaitingCallers(*owned->state);
+  } else {
+    AddAskers(pending_reports, owned->askers);
+  }
   owned->reports->Answer(pending_reports, result.status());
   if (result.ok() && !owned->reports->empty()) result->requeue_after = absl::ZeroDuration();
   // What was about to be written is not known to be there: begin again from the store.
@@ -79,13 +112,14 @@ StatusOr<ReconcileResult> Reconciler::Reconcile(const ExperimentKey& key) {
 }
 
 StatusOr<ReconcileResult> Reconciler::RunPass(
-    Owned& owned, const std::vector<PendingReportPtr>& pending_reports) {
+    Owned& owned, const std::vector<PendingReportPtr>& pending_reports, bool loaded) {
   Pass pass(OptionsFor(owned.state->experiment()), *owned.state,
             {.suspended = owned.suspended,
              .stop_now = owned.stop_now,
              .check_intents = owned.check_intents.exchange(false),
              .recheck = owned.recheck.exchange(false),
-             .pending_reports = pending_reports});
+             .pending_reports = pending_reports,
+             .askers = loaded ? owned.askers : std::vector<std::string>()});
   return pass.Run();
 }
 

@@ -60,11 +60,13 @@ class Reconciler {
     std::atomic<bool> check_intents = false;
     std::atomic<bool> recheck = false;
     ReportQueuePtr reports = std::make_shared<ReportQueue>();
+    std::vector<std::string> askers;  // callers who wait for a trial; a state that is lost had them
     std::unique_ptr<ExperimentState> state;  // null: to be loaded
   };
   Status Load(const ExperimentKey& key, Owned& owned);
   StatusOr<ReconcileResult> RunPass(Owned& owned,
-                                    const std::vector<PendingReportPtr>& pending_reports);
+                                    const std::vector<PendingReportPtr>& pending_reports,
+                                    bool loaded);
   const ReconcilerOptions& OptionsFor(const v1::Experiment& experiment) const;
 
   const ReconcilerOptions options_;

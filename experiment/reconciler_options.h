@@ -48,6 +48,7 @@ struct ReconcileMode {
   bool check_intents = false;  // an intent was written just now
   bool recheck = false;        // there may be room now for what had to wait for it
   std::vector<PendingReportPtr> pending_reports = {};  // reports to take; the caller answers them
+  std::vector<std::string> askers = {};  // callers whom an earlier pass has given no trial
 };
 
 }  // namespace shirabe::experiment

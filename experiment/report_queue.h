@@ -1,6 +1,7 @@
-// What programs report of their own accord, on its way to the owner of their experiment: a report
-// waits here until a pass of the reconciler has taken it and committed it. The queue of one
-// experiment lives as long as a thread waits at it. Thread-safe.
+// What programs report of their own accord, and what the callers of an ask-and-tell experiment ask
+// for, on its way to the owner of their experiment: a report waits here until a pass of the
+// reconciler has taken it and committed it. The queue of one experiment lives as long as a thread
+// waits at it. Thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -21,17 +22,27 @@ namespace shirabe::experiment {
 // without a step (implicit_step) gets its metric's ordinal; the same point with the same time is
 // the same point.
 struct Report {
-  TrialKey trial{};
+  TrialKey trial{};     // without a number it reports nothing, and only asks: next_for
   int32_t attempt = 0;  // 0 = the current one
   std::string token{};  // of the attempt; "" = the caller has been found to be allowed to
   std::vector<metrics::Observation> points{};
   // Ends a trial of an ask-and-tell experiment: it has done its work, or failed.
   enum class End { kNone, kCompleted, kFailed } end = End::kNone;
-  std::string message{};  // of the end, for people
+  std::string message{};   // of the end, for people
+  std::string next_for{};  // who asks for a trial, once the rest counts; "" = asks for none
+};
+
+// A trial that runs, for the caller who asked.
+struct GivenTrial {
+  v1::Trial trial;
+  int32_t attempt = 0;
+  std::string token;  // of the attempt
 };
 
 struct ReportReply {
   std::string stop;  // why the trial should end now, in words; "" = it may go on
+  // The trial of next_for, in the same commit; none: there is none yet, or none any more.
+  std::optional<GivenTrial> next = std::nullopt;
 };
 
 // One report that waits. The pass that takes it sets its answer; it counts once that pass has

@@ -210,12 +210,14 @@ Status CheckScale(const v1::Intent& intent) {
 }
 
 // What the owner would pass over in silence, said to the caller.
+Status CheckIntentBytes(size_t bytes) {
+  if (bytes <= kMaxIntentBytes) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("the request has ", bytes, " bytes, and at most ",
+                                                 kMaxIntentBytes, " are taken: shorten it"));
+}
+
 Status CheckIntent(db::Store& store, const v1::Experiment& experiment, const v1::Intent& intent) {
-  if (intent.ByteSizeLong() > kMaxIntentBytes) {
-    return absl::InvalidArgumentError(absl::StrCat("the request has ", intent.ByteSizeLong(),
-                                                   " bytes, and at most ", kMaxIntentBytes,
-                                                   " are taken: shorten it"));
-  }
+  RETURN_IF_ERROR(CheckIntentBytes(intent.ByteSizeLong()));
   switch (intent.verb()) {
     case v1::Intent::RETRY: return CheckMayRetry(store, experiment, intent.trial());
     case v1::Intent::TRY: return CheckMayTry(store, experiment, intent);
@@ -330,6 +332,11 @@ StatusOr<Submitted> Submit(db::Store& store, Clock& clock, const v1::Experiment&
   }
   RETURN_IF_ERROR(Send(store, clock, key, change));
   return Submitted{.created = false, .changed = true};
+}
+
+Status CheckCaller(const std::string& caller) {
+  if (caller.empty()) return absl::InvalidArgumentError("who asks must have a name");
+  return CheckIntentBytes(caller.size());
 }
 
 Status Send(db::Store& store, Clock& clock, const ExperimentKey& key, v1::Intent intent) {

@@ -38,6 +38,9 @@ StatusOr<Submitted> Submit(db::Store& store, Clock& clock, const v1::Experiment&
 // have. intent.actor is who wants it. A note on an experiment without an owner is written at once.
 Status Send(db::Store& store, Clock& clock, const ExperimentKey& key, v1::Intent intent);
 
+// kInvalidArgument for the name of one who asks for a trial that nothing is stored under.
+Status CheckCaller(const std::string& caller);
+
 // kResourceExhausted if the namespace has so many experiments already (0 = any number); one that is
 // there may be changed, however many there are.
 Status CheckMayCreate(db::Store& store, const ExperimentKey& key, int64_t most);

@@ -17,7 +17,7 @@ void AskAndTellExecutor::RecordStart(const AttemptKey& key, absl::Time since) {
   AttemptStatus& observed = attempts_[key];
   if (observed.placement.has_start_time()) return;
   observed.key = key;
-  observed.placement.set_node("asked");
+  observed.placement.set_node(kAskedNode);
   *observed.placement.mutable_start_time() = ToProto(since);
 }
 

@@ -104,6 +104,8 @@ struct ExecutorInfo {
 // The same for a registered name; false for any other.
 bool RunsInCluster(const std::string& executor);
 
+inline constexpr char kAskedNode[] = "asked";  // where trials run that a caller runs
+
 // The executor of trials that a caller runs, which has asked for them and will tell their end
 // (ask-and-tell): to start one is to note it down, and to stop one is to say that it has ended.
 // Nothing is copied, read or removed. Called by the reconciler; thread-safe. It is not registered:

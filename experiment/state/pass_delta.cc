@@ -104,6 +104,10 @@ int64_t Delta::NextNumber() const {
   return base_.history().size() + 1 + static_cast<int64_t>(added_.size());
 }
 
+void Delta::FinishIntent(int64_t id) {
+  if (id != 0) intents_done_.push_back(id);
+}
+
 void Delta::AddEvent(bool warning, const std::string& reason, const std::string& message) {
   v1::Event event;
   event.set_warning(warning);

@@ -142,7 +142,7 @@ class Delta {
   void AddEvent(v1::Event event);
   // A trial that has ended, and is written for people only: nothing follows from it.
   void PutEndedTrial(db::Write<v1::Trial> trial) { ended_.push_back(std::move(trial)); }
-  void FinishIntent(int64_t id) { intents_done_.push_back(id); }
+  void FinishIntent(int64_t id);  // 0: it is not in the store
   Effects& effects() { return effects_; }
   void Requeue(absl::Duration after) { effects_.Requeue(after); }
 

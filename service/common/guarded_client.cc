@@ -264,10 +264,14 @@ class GuardedClient : public client::Client {
   }
 
   // Whether a trial's own token is that of the current attempt is seen where the report is
-  // committed.
+  // committed. To ask for another trial by it takes the rights to ask.
   Status Tell(const Proto& message, const Sink& sink) {
     const auto& report = static_cast<const v1::TellRequest&>(message);
     const Method& method = client::MethodOf("Tell");
+    if (!report.next_for().empty()) {
+      RETURN_IF_ERROR(CheckAccess(principal_, RightsTo(client::MethodOf("Ask"), report),
+                                  report.trial().namespace_()));
+    }
     if (principal_.role != Principal::Role::kTrial) return client_.Call(method, report, sink);
     v1::TellRequest signed_report = report;
     signed_report.set_token(principal_.token);

@@ -11,8 +11,6 @@ namespace {
 
 constexpr Workers::Limits kCheckWorkers{
     .threads = 8, .queue = 16'384, .caller_threads = 2, .caller_queue = 4096};
-// Between two looks for one call: many changes of an experiment in a row are one.
-constexpr absl::Duration kBreath = absl::Milliseconds(20);
 constexpr absl::Duration kTryAgain = absl::Milliseconds(100);
 constexpr absl::Duration kMaxSleep = absl::Seconds(5);
 
@@ -69,7 +67,7 @@ void LongPollQueue::OnChanges(const std::vector<db::Change>& changes) {
     const ExperimentKey& key = entry.wait.experiment;
     if (!key.name.empty() && keys.count(key) == 0) continue;
     entry.again = true;
-    entry.due = std::min(entry.due, entry.looked + kBreath);
+    entry.due = std::min(entry.due, entry.looked + entry.breath);
     any = true;
   }
   if (any) changed_.NotifyAll();
@@ -96,6 +94,7 @@ absl::Duration LongPollQueue::StartDue(absl::Duration now) {
 void LongPollQueue::StartCheck(int64_t id, Entry& entry, absl::Duration now) {
   const bool last = ending_ || now >= entry.deadline;
   entry.again = false;
+  entry.breath = std::min(2 * entry.breath, kLastBreath);
   entry.looked = now;
   // The entry stays where it is until this look is over.
   entry.running = workers_.Run(entry.wait.caller, [this, id, last, check = &entry.wait.check] {
@@ -116,7 +115,7 @@ void LongPollQueue::OnChecked(int64_t id, bool done) {
     over = std::move(entry);
     entries_.erase(id);
   } else {
-    entry.due = entry.again ? entry.looked + kBreath : now + entry.wait.poll;
+    entry.due = entry.again ? entry.looked + entry.breath : now + entry.wait.poll;
   }
   changed_.NotifyAll();
 }

@@ -50,11 +50,16 @@ class LongPollQueue {
   void End();
 
  private:
+  // Mostly the first change is the answer; many changes of an experiment in a row are one.
+  static constexpr absl::Duration kFirstBreath = absl::Milliseconds(1);
+  static constexpr absl::Duration kLastBreath = absl::Milliseconds(20);
+
   struct Entry {
     LongPoll wait;
     absl::Duration deadline = absl::ZeroDuration();  // monotonic
     absl::Duration due = absl::ZeroDuration();
     absl::Duration looked = -absl::InfiniteDuration();
+    absl::Duration breath = kFirstBreath;  // until the next look, whatever changes
     bool running = false;
     bool again = false;  // something has changed meanwhile
   };

@@ -5,6 +5,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "base/text/number.h"
+#include "client/wire_format.h"
 #include "experiment/submission.h"
 #include "proto/shirabe/v1/http.pb.h"
 #include "service/common/long_polls.h"
@@ -31,10 +32,11 @@ Json TypedParametersJson(const v1::Trial& trial) {
   return parameters;
 }
 
-StatusOr<HttpReply> ReplyTo(const v1::AskReply& asked, PendingAskCheck& ask) {
+StatusOr<Json> AskedJson(const v1::AskReply& asked, const ExperimentKey& key,
+                         client::Client& client) {
   Json body = Json::object();
   if (asked.has_trial()) {
-    ASSIGN_OR_RETURN(const auto experiment, ask.client().GetExperiment(ask.key()));
+    ASSIGN_OR_RETURN(const auto experiment, client.GetExperiment(key));
     body["trial"] = view::TrialRenderer(experiment)(asked.trial());
     body["parameters"] = TypedParametersJson(asked.trial());
     body["attempt"] = asked.attempt();
@@ -43,6 +45,11 @@ StatusOr<HttpReply> ReplyTo(const v1::AskReply& asked, PendingAskCheck& ask) {
     body["reason"] = asked.reason();
   }
   body["ended"] = asked.ended();
+  return body;
+}
+
+StatusOr<HttpReply> ReplyTo(const v1::AskReply& asked, PendingAskCheck& ask) {
+  ASSIGN_OR_RETURN(const Json body, AskedJson(asked, ask.key(), ask.client()));
   return JsonReply(body);
 }
 
@@ -145,15 +152,21 @@ StatusOr<HttpReply> Tell(Call& call) {
   experiment::Report report{.trial = call.Trial(),
                             .attempt = request.attempt(),
                             .end = EndOf(request.end()),
-                            .message = request.message()};
+                            .message = request.message(),
+                            .next_for = request.next_for()};
   RETURN_IF_ERROR(ParsePoints(request, call.context.clock->Now(), report));
   RETURN_IF_ERROR(ParseAttemptToken(request.token(), report));
   if (report.points.empty() && report.end == experiment::Report::End::kNone) {
     return absl::InvalidArgumentError("the report is empty: give metrics, points or end");
   }
-  ASSIGN_OR_RETURN(const experiment::ReportReply reported, call.client->Tell(report));
+  ASSIGN_OR_RETURN(const auto told,
+                   call.client->Get<v1::TellReply>("Tell", client::ToWire(report)));
   Json body = Json::object();
-  if (!reported.stop.empty()) body["stop"] = reported.stop;
+  if (!told.stop().empty()) body["stop"] = told.stop();
+  if (told.has_next()) {
+    ASSIGN_OR_RETURN(body["next"],
+                     AskedJson(told.next(), report.trial.experiment, *call.client));
+  }
   return JsonReply(body);
 }
 
@@ -204,7 +217,8 @@ std::vector<Route> AskRoutes() {
        .id = "tell",
        .rpc = "Tell",
        .summary = "Metric values of a trial, with or without its end. Stored when it answers; "
-                  "sending it again changes nothing",
+                  "sending it again changes nothing. With nextFor it asks as well: one request for "
+                  "each trial of a search",
        .request = v1::http::TellRequest::descriptor(),
        .results = {{.body = v1::http::Told::descriptor()}},
        .slow = true,
