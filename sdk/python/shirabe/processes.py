@@ -14,14 +14,14 @@ import signal
 import sys
 import threading
 import time
-from typing import Any, Callable, Dict, List, Optional, Union
+from typing import Any, Callable, Dict, List, Optional
 
 from .calling import run
 from .objectives import ResultSpec
 from .outcome import FAILED, OPEN, Outcome, from_exception
 from .runner import Conductor, interrupts
 from .slot import Slot
-from .study import Asked, Ended
+from .study import Asked, Ended, Found
 from .trial import Link, Trial
 
 __all__ = ["Sent", "is_worker_starting", "run_processes"]
@@ -79,6 +79,7 @@ class _Worker:
     def __init__(self, sent: Sent, slot: Slot) -> None:
         self.slot = slot
         self.asked: Optional[Asked] = None
+        self.found: Found = None  # what came with the end of its last trial
         self.trial: Optional[Trial] = None
         self.ready = False
         self.is_new = True
@@ -149,7 +150,7 @@ class _Dispatcher:
         for worker in self._workers:
             if worker.asked or not worker.ready:
                 continue
-            if self._conductor.is_over():
+            if self._conductor.is_over() and (self._conductor.interrupted or not worker.found):
                 return False
             if not self._counted.get(worker.slot.name):
                 if not self._conductor.may_begin():
@@ -166,10 +167,10 @@ class _Dispatcher:
             worker.pipe.send(("run", self._conductor.study.seed(found)))
         return waits
 
-    def _find(self, worker: _Worker) -> Union[Asked, Ended, None]:
+    def _find(self, worker: _Worker) -> Found:
         """A trial that was left behind, at first and where there is nothing else; or its own."""
         first, worker.is_new = worker.is_new, False
-        found: Union[Asked, Ended, None] = None
+        found, worker.found = worker.found, None
         if first:
             found = self._conductor.study.take_over()
         found = found or self._conductor.study.look(worker.slot)
@@ -213,8 +214,10 @@ class _Dispatcher:
         assert worker.asked and worker.trial
         asked, trial = worker.asked, worker.trial
         worker.asked = worker.trial = None
-        self._counted.clear()
-        self._conductor.finish(asked, outcome, trial)
+        slot = worker.resting or worker.slot
+        ahead = self._conductor.may_begin_after(outcome)
+        worker.found = self._conductor.finish(asked, outcome, trial, slot if ahead else None)
+        self._counted[slot.name] = ahead
         if outcome.kind == OPEN and not self._conductor.interrupted:
             raise KeyboardInterrupt  # the function raised it: Ctrl-C does not come to workers
         if worker.resting:

@@ -11,7 +11,7 @@ from typing import Any, Callable, Iterator, List, NamedTuple, Optional
 from .outcome import FAILED, INFEASIBLE, OPEN, STOPPED, VALUE, Outcome, not_finite
 from .progress import Progress
 from .slot import Slot
-from .study import Asked, Ended, Study
+from .study import Asked, Ended, Found, Study
 from .trial import Link, Trial
 
 __all__ = ["Conductor", "Limits", "interrupts", "run_threads"]
@@ -40,6 +40,7 @@ class Conductor:
         self.reason = ""
         self.last_failure: Optional[Outcome] = None
         self.graceful = True  # Ctrl-C waits for what runs
+        self.looks_ahead = True  # a trial's end asks for the next: nothing may stop it in between
         self.on_end: Callable[[Asked, Outcome, Trial], None] = lambda *_: None
         self._began = time.monotonic()
         self._begun = 0
@@ -77,25 +78,34 @@ class Conductor:
             self._begun += 1
             return True
 
+    def may_begin_after(self, outcome: Outcome) -> bool:
+        """As may_begin, before the trial that has ended so is told. One that has failed may be the
+        one too many."""
+        return self.looks_ahead and outcome.kind not in (FAILED, OPEN) and self.may_begin()
+
     def began(self, asked: Asked) -> Trial:
         self.progress.began()
         return Trial(self.study.seed(asked), StudyLink(self, asked))
 
-    def finish(self, asked: Asked, outcome: Outcome, trial: Trial) -> None:
-        """Tells the study, counts, and ends the search where too many have failed."""
+    def finish(
+        self, asked: Asked, outcome: Outcome, trial: Trial, next_for: Optional[Slot] = None
+    ) -> Found:
+        """Tells the study, counts, and ends the search where too many have failed. next_for: the
+        next trial of this slot, if it is there already."""
         assert self.study.problem
         metrics = {**trial.reported, **outcome.metrics}
         if outcome.kind == VALUE:
             reason = not_finite(self.study.problem.result, metrics)
             if reason:
                 outcome = Outcome(INFEASIBLE, outcome.metrics, reason)
-        self.study.tell(asked, outcome, trial)
+        found = self.study.tell(asked, outcome, trial, next_for)
         if outcome.kind != OPEN:
             trial.close()
         self.on_end(asked, outcome, trial)
         self.progress.ended(asked.number, outcome, metrics)
         if outcome.kind == FAILED:
             self._count_failure(outcome)
+        return found
 
     def end_of(self, ended: Ended) -> None:
         """The study has no more trials."""
@@ -171,32 +181,27 @@ def run_threads(conductor: Conductor, body: Callable[[Trial], Outcome], parallel
 
 
 def _work(conductor: Conductor, body: Callable[[Trial], Outcome], slot: Slot) -> None:
-    first = True
-    while conductor.may_begin():
-        left_behind = conductor.study.take_over() if first else None
-        first = False
-        if not _run_one(conductor, body, slot, left_behind):
+    found: Found = None
+    may_begin = conductor.may_begin()
+    if may_begin:
+        found = conductor.study.take_over()
+    while may_begin:
+        found = found or conductor.study.ask(slot, conductor.gives_up)
+        if isinstance(found, Ended):
+            conductor.end_of(found)
+        if not isinstance(found, Asked):
             return
-
-
-def _run_one(
-    conductor: Conductor,
-    body: Callable[[Trial], Outcome],
-    slot: Slot,
-    left_behind: Optional[Asked],
-) -> bool:
-    asked = left_behind or conductor.study.ask(slot, conductor.gives_up)
-    if isinstance(asked, Ended):
-        conductor.end_of(asked)
-    if not isinstance(asked, Asked):
-        return False
-    try:
-        trial = conductor.began(asked)
-        conductor.finish(asked, body(trial), trial)
-    finally:
-        if asked.left_behind:
-            asked.left_behind.free()
-    return True
+        asked = found
+        try:
+            trial = conductor.began(asked)
+            outcome = body(trial)
+            ahead = conductor.may_begin_after(outcome)
+            found = conductor.finish(asked, outcome, trial, slot if ahead else None)
+        finally:
+            if asked.left_behind:
+                asked.left_behind.free()
+        # One that was given just before Ctrl-C stays open, for the next call.
+        may_begin = not conductor.interrupted if ahead else conductor.may_begin()
 
 
 def _work_in_threads(

@@ -6,7 +6,19 @@ import json
 import threading
 import time
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Tuple, Union
+from typing import (
+    Any,
+    Callable,
+    Dict,
+    FrozenSet,
+    Iterator,
+    List,
+    Mapping,
+    NamedTuple,
+    Optional,
+    Tuple,
+    Union,
+)
 
 from shirabe_client.errors import Conflict, Denied, Invalid, NotFound, WaitTimeout
 
@@ -19,15 +31,16 @@ from .slot import Slot, abandoned, take
 from .texts import storable
 from .trial import Trial, TrialSeed
 
-__all__ = ["Asked", "Ended", "Study"]
+__all__ = ["Asked", "Ended", "Found", "Study"]
 
 Json = Dict[str, Any]
 
 _API = "/api/v1/namespaces/default/experiments"
 _INFEASIBLE = "infeasible: "  # begins the message of a trial that failed on purpose
-_FIRST_PAUSE, _LAST_PAUSE = 0.001, 0.01  # seconds between two looks for a point
-_LOOKS = 1.0  # seconds of looking often; then the child says when there is one
-_REST = 0.2  # seconds between two looks where it says so at once
+_WAIT = 0.25  # seconds that the child may take to answer with a point; then Ctrl-C is looked for
+_FIRST_PAUSE, _LAST_PAUSE = 0.001, 0.01  # seconds between two looks where it has none for now
+_LOOKS = 1.0  # seconds until those of workers that have died are looked for, and it is asked less
+_REST = 0.2  # seconds between two looks then
 _STATES = {"Succeeded": VALUE, "EarlyStopped": STOPPED, "Running": OPEN, "Pending": OPEN}
 
 
@@ -48,6 +61,10 @@ class Ended(NamedTuple):
     reason: str
 
 
+Found = Union[Asked, Ended, None]
+"""What asking gave: None while there is nothing yet."""
+
+
 class Study:
     """Thread-safe. close() it: the child ends with its last user."""
 
@@ -58,8 +75,10 @@ class Study:
         self.child = child.use(folder, binary, memory)
         self.folder = self.child.folder
         self._path = f"{_API}/{name}"
+        self._trials = str(self.folder / "trials" / "default" / name)
         self._connection = Connection(self.child)
         self.problem: Optional[Problem] = None
+        self._names: FrozenSet[str] = frozenset()  # of the metrics that are declared
         self.reason = ""  # why there are no more trials
         self._asked_by: Dict[int, Slot] = {}  # of the trials that are open here
         self._lock = threading.Lock()
@@ -84,6 +103,7 @@ class Study:
         """Creates it, or goes on with what is stored: trials that are there already. ValueError in
         the words of the caller: what is wrong, or where it differs from what is stored."""
         self.problem = problem
+        self._names = frozenset(problem.declared())
         stored = self.stored()
         if stored is None:
             try:
@@ -135,7 +155,7 @@ class Study:
     def _workers(self) -> Path:
         return self.folder / "workers" / self.name
 
-    def look(self, slot: Slot, wait: float = 0.0) -> Union[Asked, Ended, None]:
+    def look(self, slot: Slot, wait: float = 0.0) -> Found:
         """The slot's trial; why there is none; None while it is being thought of.
         wait: seconds that the child may take for the answer."""
         body = {"caller": slot.name, "waitSeconds": wait}
@@ -144,6 +164,9 @@ class Study:
             reply = self._connection.call("POST", self._path + ":ask", body)
         except WaitTimeout:
             return None
+        return self._found(reply, slot)
+
+    def _found(self, reply: Json, slot: Slot) -> Found:
         if reply.get("trial"):
             status = reply["trial"]["status"]["shirabe"]
             assert self.problem
@@ -159,25 +182,28 @@ class Study:
                 reply["token"],
                 int(status.get("lastStep", 0)),
             )
-        if reply["ended"]:
+        if reply.get("ended"):
             slot.busy = False
             self.reason = str(reply.get("reason", "")).replace("the experiment has ended: ", "", 1)
             return Ended(self.reason)
         return None
 
-    def ask(self, slot: Slot, give_up: Callable[[], bool]) -> Union[Asked, Ended, None]:
-        """As look, until there is an answer; None once give_up() says so."""
+    def ask(self, slot: Slot, give_up: Callable[[], bool]) -> Found:
+        """As look, until there is an answer; None once give_up() says so. The child answers when
+        there is a point; at once where there can be none before another trial has ended."""
         began = time.monotonic()
         pause = _FIRST_PAUSE
         while not give_up():
-            often = time.monotonic() - began < _LOOKS
-            found = self.look(slot, 0 if often else 1.0)
+            asked_at = time.monotonic()
+            often = asked_at - began < _LOOKS
+            found = self.look(slot, _WAIT if often else 4 * _WAIT)
             if found is None and not often:
                 found = self.take_over()
             if found is not None:
                 return found
-            time.sleep(pause if often else _REST)
-            pause = min(2 * pause, _LAST_PAUSE)
+            if time.monotonic() - asked_at < _WAIT:
+                time.sleep(pause if often else _REST)
+                pause = min(2 * pause, _LAST_PAUSE)
         return None
 
     def take_over(self) -> Optional[Asked]:
@@ -212,27 +238,27 @@ class Study:
         if not declared:
             return None
         try:
-            return self._tell(asked, {"metrics": declared, "step": step})
+            return self._tell(asked, {"metrics": declared, "step": step}).get("stop") or None
         except Denied:  # it has been ended from elsewhere
             return "it was ended meanwhile"
 
-    def tell(self, asked: Asked, outcome: Outcome, trial: Optional[Trial] = None) -> None:
+    def tell(
+        self,
+        asked: Asked,
+        outcome: Outcome,
+        trial: Optional[Trial] = None,
+        next_for: Optional[Slot] = None,
+    ) -> Found:
         """Ends the trial; not one that is stopped, which has ended, or open. What is stored when it
         returns stays. Notes of the trial are kept in its folder, as metrics that are not declared;
-        its result comes after what it has reported."""
-        notes = trial.notes if trial else {}
-        others = {n: v for n, v in outcome.metrics.items() if n not in self._names()}
-        notes = {**({"metrics": _json_safe(others)} if others else {}), **notes}
-        folder = Path(self.seed(asked).folder)
-        if notes:
-            _write(folder / "notes.json", json.dumps(notes))
-        if outcome.trace:
-            _write(folder / "traceback.txt", storable(outcome.trace))
+        its result comes after what it has reported. next_for: asks for this slot's next trial by
+        the same request, and gives it if it is there already."""
+        self._keep_notes(asked, outcome, trial)
         if outcome.kind == OPEN:
-            return
+            return None
         if outcome.kind == STOPPED:
             self._ended(asked)
-            return
+            return None
         reason = storable(outcome.reason)
         body: Json = {"end": "failed", "message": reason}
         if outcome.kind == VALUE:
@@ -241,11 +267,28 @@ class Study:
                 body["step"] = trial.last_step + 1
         elif outcome.kind == INFEASIBLE:
             body["message"] = _INFEASIBLE + reason
+        if next_for:
+            body["nextFor"] = next_for.name
         try:
-            self._tell(asked, body)
+            reply = self._tell(asked, body)
         except (Conflict, Denied):
-            pass  # it was ended from elsewhere meanwhile: that stays
+            reply = {}  # it was ended from elsewhere meanwhile: that stays
         self._ended(asked)
+        if next_for is None:
+            return None
+        next_for.busy = True  # also where it has none yet: see look
+        return self._found(reply.get("next") or {}, next_for)
+
+    def _keep_notes(self, asked: Asked, outcome: Outcome, trial: Optional[Trial]) -> None:
+        notes = trial.notes if trial else {}
+        others = {n: v for n, v in outcome.metrics.items() if n not in self._names}
+        if others:
+            notes = {"metrics": _json_safe(others), **notes}
+        if notes:
+            _write(self._notes(asked.number), json.dumps(notes))
+        if outcome.trace:
+            beside = self._notes(asked.number).with_name("traceback.txt")
+            _write(beside, storable(outcome.trace))
 
     def _ended(self, asked: Asked) -> None:
         slot = self._asked_by.pop(asked.number, None)
@@ -254,20 +297,16 @@ class Study:
 
     def seed(self, asked: Asked) -> TrialSeed:
         name = f"{self.name}-{asked.number}"
-        folder = self.folder / "trials" / "default" / self.name / name / "output"
-        return TrialSeed(name, asked.number, asked.params, str(folder), asked.last_step)
+        folder = f"{self._trials}/{name}/output"
+        return TrialSeed(name, asked.number, asked.params, folder, asked.last_step)
 
-    def _tell(self, asked: Asked, body: Json) -> Optional[str]:
+    def _tell(self, asked: Asked, body: Json) -> Json:
         body = {**body, "attempt": asked.attempt, "token": asked.token}
         reply = self._connection.call("POST", f"{self._path}/trials/{asked.number}:tell", body)
-        return (reply or {}).get("stop") or None
-
-    def _names(self) -> List[str]:
-        assert self.problem
-        return self.problem.declared()
+        return reply or {}
 
     def _declared(self, metrics: Mapping[str, float]) -> Json:
-        return _json_safe({n: v for n, v in metrics.items() if n in self._names()})
+        return _json_safe({n: v for n, v in metrics.items() if n in self._names})
 
     # ---- results -------------------------------------------------------------------------------
 
@@ -337,8 +376,7 @@ class Study:
         return float(front["hypervolume"]), named
 
     def _notes(self, number: int) -> Path:
-        name = f"{self.name}-{number}"
-        return self.folder / "trials" / "default" / self.name / name / "output" / "notes.json"
+        return Path(f"{self._trials}/{self.name}-{number}/output/notes.json")
 
 
 def _json_safe(metrics: Mapping[str, float]) -> Json:

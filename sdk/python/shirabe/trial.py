@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import operator
+import os
 import shutil
 import tempfile
 import zlib
@@ -59,7 +60,7 @@ class Trial:
         self.reported: Dict[str, float] = {}  # the last value of each metric
         self.stop_reason: Optional[str] = None
         self.notes: Dict[str, Any] = {}  # kept with the result
-        self._folder = Path(seed.folder)
+        self._folder = seed.folder
         self.last_step = seed.last_step
         self._link = link
         self._saved = False
@@ -69,8 +70,9 @@ class Trial:
 
     @property
     def folder(self) -> Path:
-        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        return self._folder
+        folder = Path(self._folder)
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return folder
 
     def report(self, step: Optional[int] = None, /, **metrics: float) -> None:
         """Values at a step, stored when it returns: report(epoch, loss=0.3). Without a step: the
@@ -135,10 +137,10 @@ class Trial:
         self._prune(1)
 
     def _checkpoints(self) -> List[Path]:
-        root = self._folder / "checkpoints"
-        if not root.is_dir():
+        root = f"{self._folder}/checkpoints"
+        if not os.path.isdir(root):
             return []
-        steps = [path for path in root.iterdir() if path.name.isdigit()]
+        steps = [path for path in Path(root).iterdir() if path.name.isdigit()]
         return sorted(steps, key=lambda path: int(path.name))
 
     def _prune(self, keep: int) -> None:

@@ -35,6 +35,10 @@ class Run:
         self._trials: Dict[int, Trial] = {}
         self.error: Optional[BaseException] = None
 
+    @property
+    def has_callbacks(self) -> bool:
+        return bool(self._callbacks)
+
     def first(self, engine: Engine) -> None:
         """A trial before the space is known. Raises what `catch` does not name."""
         trial = engine.first(len(engine.early))

@@ -217,6 +217,7 @@ class Study:
         self._conductor = conductor = Conductor(core, limits, progress)
         conductor.graceful = False
         conductor.on_end = run.on_end
+        conductor.looks_ahead = not run.has_callbacks  # which may end it, or enqueue a trial
         try:
             run_threads(conductor, run.body, jobs)
         finally:
