@@ -15,6 +15,8 @@ namespace shirabe::experiment {
 namespace {
 
 constexpr int64_t kRowsRemovedAtOnce = 10'000;
+// How many times as long the algorithm is waited for where nothing else can happen meanwhile.
+constexpr int kSoleCallerPatience = 10;
 
 // The end of an attempt that was reported is as good as one that was seen.
 void ShowReportedEnd(const AttemptMemory& memory, absl::Duration monotonic,
@@ -154,13 +156,21 @@ void Pass::Decide() {
              plan_.stop.empty();
 }
 
+// The one caller there is waits for its next trial: nothing else is held up by a longer pass, whose
+// one commit has the end of the last trial as well.
+bool Pass::IsForSoleCaller() const {
+  return mode_.pending_reports.size() == 1 && !mode_.pending_reports[0]->report.next_for.empty() &&
+         state_.memory().asks.size() == 1 && IsIdle(state_);
+}
+
 template <typename TicketType>
-bool Pass::Ask(const std::shared_ptr<TicketType>& ticket) {  // shared with its worker
+bool Pass::Ask(const std::shared_ptr<TicketType>& ticket,  // shared with its worker
+               absl::Duration patience) {
   ticket->OnDone([enqueue = options_.enqueue, key = state_.key()] {
     if (enqueue) enqueue(key);
   });
   options_.algorithm_workers->Submit(ticket);
-  return ticket->Wait(options_.patience);
+  return ticket->Wait(patience);
 }
 
 bool Pass::Recommend() {
@@ -172,7 +182,7 @@ bool Pass::Recommend() {
     call = std::make_shared<RecommendTicket>();  // shared with its worker
     call->algorithm = state_.setup().algorithm;
     call->history = state_.shared_history().history_snapshot();
-    if (!Ask(call)) return false;
+    if (!Ask(call, options_.patience)) return false;
   } else if (!call->Wait(options_.patience)) {
     return false;
   }
@@ -191,7 +201,7 @@ void Pass::BoundRegret() {
     call->history = state_.shared_history().history_snapshot();
     call->results = CountResults(state_.experiment().status());
     call->seed = state_.setup().seed;
-    if (!Ask(call)) return;
+    if (!Ask(call, options_.patience)) return;
   } else if (!call->Wait(absl::ZeroDuration())) {
     return;  // it will enqueue us
   }
@@ -213,7 +223,7 @@ void Pass::StopEarly() {
   call->stopper = state_.setup().stopper;
   call->history = state_.shared_history().history_snapshot();
   call->curves = state_.shared_history().curves_snapshot();
-  if (Ask(call)) Apply(ApplyStopDecisions(in_, *std::exchange(call, nullptr)));
+  if (Ask(call, options_.patience)) Apply(ApplyStopDecisions(in_, *std::exchange(call, nullptr)));
 }
 
 void Pass::Propose() {
@@ -228,7 +238,8 @@ void Pass::Propose() {
     call->history = state_.shared_history().history_snapshot();
     call->count = plan_.suggest;
     call->seed = state_.setup().seed;
-    if (!Ask(call)) return;
+    if (!Ask(call, IsForSoleCaller() ? kSoleCallerPatience * options_.patience : options_.patience))
+      return;
   } else if (!call->Wait(absl::ZeroDuration())) {
     return;  // it will enqueue us
   }

@@ -41,9 +41,11 @@ class Pass {
 
   // Makes a delta true, but for what is to be done after the commit.
   void Apply(Delta delta);
-  // Away from this thread. True if it was answered within the time that a pass waits.
+  bool IsForSoleCaller() const;
+  // Away from this thread. True if it was answered within this time.
   template <typename TicketType>
-  bool Ask(const std::shared_ptr<TicketType>& ticket);  // shared with its worker
+  bool Ask(const std::shared_ptr<TicketType>& ticket,  // shared with its worker
+           absl::Duration patience);
   // A crash may come between any two effects: tests stop the world here.
   void Step();
 

@@ -18,7 +18,8 @@
 namespace shirabe::experiment {
 
 // A fast algorithm or rule answers within the pass, so that one commit holds what was seen and what
-// comes next; a slow one is left to its worker.
+// comes next; a slow one is left to its worker. Where one caller is all that there is, a proposal
+// may take longer: see IsForSoleCaller.
 inline constexpr absl::Duration kInlineTimeout = absl::Milliseconds(5);
 
 struct ReconcilerOptions {
