@@ -183,6 +183,37 @@ TEST_F(RightsTest, ATrialsOwnTokenOpensATrialsMethodsOnly) {
             grpc::StatusCode::PERMISSION_DENIED);
 }
 
+// attacks: gRPC shirabe.v1.Shirabe/Tell
+// attacks: HTTP POST /api/v1/namespaces/{namespace}/experiments/{name}/trials/{trial}:tell
+TEST_F(RightsTest, WhoMayOnlyTellDoesNotAskByIt) {
+  ServeSecret();
+  v1::TellRequest tell;
+  tell.mutable_trial()->set_namespace_("red");
+  tell.mutable_trial()->set_experiment("secret");
+  tell.mutable_trial()->set_number(1);
+  tell.set_end(v1::TellRequest::FAILED);
+  tell.set_next_for("more");
+  v1::TellReply told;
+  EXPECT_EQ(Shirabe()->Tell(As(OwnToken()).get(), tell, &told).error_code(),
+            grpc::StatusCode::PERMISSION_DENIED);
+  const service::WireReply reply =
+      Http("POST /api/v1/namespaces/red/experiments/secret/trials/1:tell", OwnToken(),
+           R"({"end": "failed", "nextFor": "more"})");
+  EXPECT_EQ(reply.status, 403) << reply.body;
+  // Nothing of it was done; without that it may.
+  v1::Trial trial;
+  const auto found = Shirabe()->GetTrial(As(kRedToken).get(), tell.trial(), &trial);
+  ASSERT_TRUE(found.ok()) << found.error_message();
+  EXPECT_EQ(trial.phase(), v1::TRIAL_RUNNING);
+  tell.set_next_for(std::string(200'000, 'x'));
+  EXPECT_EQ(Shirabe()->Tell(As(kRedToken).get(), tell, &told).error_code(),
+            grpc::StatusCode::INVALID_ARGUMENT);
+  tell.clear_next_for();
+  EXPECT_TRUE(Shirabe()->Tell(As(OwnToken()).get(), tell, &told).ok());
+  EXPECT_FALSE(told.has_next());
+  ExpectAlive();
+}
+
 std::string TargetOf(const service::Route& route) {
   const bool experiment = absl::StrContains(route.path, "{namespace}");
   return absl::StrReplaceAll(route.path, {{"{namespace}", "red"},

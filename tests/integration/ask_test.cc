@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "client/local_client.h"
+#include "client/wire_format.h"
 #include "experiment/spec/parse_spec.h"
 #include "experiment/submission.h"
 
@@ -124,6 +125,63 @@ TEST_F(AskTest, CountsWhatIsToldTwiceOnce) {
   ASSERT_TRUE(rows.ok());
   EXPECT_EQ(rows->size(), 2u);
   EXPECT_EQ(Tell(End(asked, 0.75)).code(), absl::StatusCode::kAlreadyExists);
+}
+
+// The end of one trial and the beginning of the next are one commit of the store.
+TEST_F(AskTest, ATrialCostsOneCommit) {
+  auto controller = client_->MakeController({}, 1);
+  ASSERT_TRUE(controller.ok());
+  client_->Attach(controller->get());
+  v1::AskReply asked = Ask("w");
+  ASSERT_TRUE(asked.has_trial());
+  EXPECT_EQ(asked.trial().phase(), v1::TRIAL_RUNNING);
+  EXPECT_TRUE(client_->ListIntents(kAsked)->empty());
+  for (int trial = 2; trial <= 6; ++trial) {
+    const int64_t before = *client_->Revision();
+    experiment::Report report = End(asked, 1.0 / trial);
+    report.next_for = "w";
+    const auto told = client_->Get<v1::TellReply>("Tell", ToWire(report));
+    ASSERT_TRUE(told.ok()) << told.status();
+    EXPECT_EQ(*client_->Revision(), before + 1);
+    ASSERT_TRUE(told->next().has_trial()) << told->next().reason();
+    EXPECT_EQ(told->next().trial().number(), trial);
+    // What it was given is what is stored, and what asking again gives.
+    const v1::AskReply again = Ask("w");
+    EXPECT_EQ(again.token(), told->next().token());
+    EXPECT_EQ(again.SerializeAsString(), told->next().SerializeAsString());
+    asked = told->next();
+  }
+  experiment::Report last = End(asked, 0.1);
+  last.next_for = "w";
+  const auto told = client_->Get<v1::TellReply>("Tell", ToWire(last));
+  ASSERT_TRUE(told.ok()) << told.status();
+  EXPECT_FALSE(told->next().has_trial());
+  EXPECT_TRUE(Ask("w").ended());
+  const auto repeated = client_->Get<v1::TellReply>("Tell", ToWire(last));
+  ASSERT_TRUE(repeated.ok()) << repeated.status();
+  EXPECT_TRUE(repeated->next().ended());
+  EXPECT_EQ(client_->ListTrials({.experiment = kAsked})->size(), 6u);
+  client_->Attach(nullptr);
+}
+
+TEST_F(AskTest, WhoReportsWithoutAnEndIsGivenTheTrialThatRuns) {
+  auto controller = client_->MakeController({}, 1);
+  ASSERT_TRUE(controller.ok());
+  client_->Attach(controller->get());
+  const v1::AskReply asked = Ask("w");
+  experiment::Report report = End(asked, 1);
+  report.end = experiment::Report::End::kNone;
+  report.next_for = "w";
+  const auto told = client_->Get<v1::TellReply>("Tell", ToWire(report));
+  ASSERT_TRUE(told.ok()) << told.status();
+  EXPECT_EQ(told->next().trial().number(), asked.trial().number());
+  // What is refused asks for nothing.
+  report = End(asked, 1);
+  report.token = "guessed";
+  report.next_for = "v";
+  EXPECT_EQ(Tell(report).code(), absl::StatusCode::kPermissionDenied);
+  EXPECT_EQ(client_->ListTrials({.experiment = kAsked})->size(), 1u);
+  client_->Attach(nullptr);
 }
 
 TEST_F(AskTest, AFailedTrialIsNoSuccess) {
