@@ -20,7 +20,7 @@ const PAGES = [
   ["specification", "#/e/default/digits-spot/specification", ".code"],
   ["trial", "#/t/default/digits-spot/3", ".lane"],
   ["metrics", "#/t/default/digits-spot/3/metrics", ".chart canvas"],
-  ["log", "#/t/default/digits-spot/3/log", ".log"],
+  ["log", "#/t/default/digits-spot/3/log", ".log, .empty"],
   ["attempts", "#/t/default/digits-spot/3/attempts", "tbody tr"],
   ["checkpoints", "#/t/default/digits-spot/3/checkpoints", "tbody tr"],
   ["compare", "#/compare?t=default/digits-spot/1&t=default/digits-spot/2", ".chart canvas"],

@@ -68,11 +68,17 @@ test("the address of a trial under its experiment leads to the trial", () =>
     assert.match(page.url(), /#\/t\/default\/digits-spot\/2\/metrics\?x=1$/);
   }));
 
-test("a log without text is no large box", () =>
+// In words, in the place and the colours of other things that are empty; no bar of another colour.
+test("a log without text says so, at its end and before there is any", () =>
   on(server, "#/t/default/digits-spot/1/log", async (page) => {
+    let ends = true;
     await page.route(/\/attempts\/\d+\/log/, (route) =>
-      route.fulfill({ body: "", contentType: "text/plain" }));
-    await page.reload();
-    await page.getByText("It has printed nothing.").waitFor();
-    assert.ok((await page.getByRole("log").boundingBox()).height < 80);
+      ends ? route.fulfill({ body: "", contentType: "text/plain" }) : undefined);
+    for (const words of ["It has printed nothing.", "No output yet"]) {
+      await page.reload();
+      await page.locator(".empty", { hasText: words }).waitFor();
+      assert.equal(await page.locator(".log").count(), 0);
+      assert.equal(await page.getByRole("log").count(), 0);
+      ends = false; // the next request stays open
+    }
   }));

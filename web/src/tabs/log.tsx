@@ -58,7 +58,7 @@ function Lines(props: { text: string; follow: boolean }) {
   }, [props.text, props.follow]);
   return (
     <pre
-      class={props.text === "" ? "log silent" : "log"}
+      class="log"
       ref={box}
       role="log"
       aria-live="off"
@@ -130,11 +130,18 @@ function Following(props: { path: string; tail: boolean }) {
         </p>
       )}
       {log.problem !== "" && <p class="problem">{log.problem}</p>}
-      <Lines text={log.text} follow={props.tail} />
-      <p class="dim" role="status">
-        {log.ended ? (log.text === "" ? "It has printed nothing." : "This is all of it.")
-          : "It may print more."}
-      </p>
+      {log.text === "" ? (
+        <div class="empty" role="status">
+          <strong>{log.ended ? "It has printed nothing." : "No output yet"}</strong>
+        </div>
+      ) : (
+        <>
+          <Lines text={log.text} follow={props.tail} />
+          <p class="dim" role="status">
+            {log.ended ? "This is all of it." : "It may print more."}
+          </p>
+        </>
+      )}
     </>
   );
 }
