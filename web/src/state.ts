@@ -158,7 +158,8 @@ export function bestNumber(experiment: Experiment): number {
 }
 
 export function trialState(trial: Trial): string {
-  return trial.status.shirabe.phase;
+  const { phase, infeasible } = trial.status.shirabe;
+  return infeasible ? "Infeasible" : phase;
 }
 
 // One sentence for those who do not see the page.

@@ -73,6 +73,12 @@ export class TrialColumns {
   rowOf(trial: number): number | undefined {
     return this.rowOfTrial.get(trial);
   }
+  // Its state, by the word that lookOf (state.ts) knows: one that has ended without a result for
+  // the search is infeasible, whatever its phase.
+  state(row: number): string {
+    if (this.byName.get("infeasible")?.values[row] === 1) return "Infeasible";
+    return this.byName.get("state")?.word(row) ?? "";
+  }
   // The row of this trial, a new one at the end if it has none yet.
   rowFor(trial: number): number {
     const known = this.rowOfTrial.get(trial);

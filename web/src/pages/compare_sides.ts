@@ -6,6 +6,7 @@ import { duration, known, money, shellWord, short } from "../format.js";
 import { hasFront } from "../objectives.js";
 import {
   algorithmOf, bestOf, completedTrials, currencyOf, lookOf, metricValue, stateOf,
+  trialState,
 } from "../state.js";
 import { link } from "../url.js";
 import { namespaceFlag } from "./context.js";
@@ -103,7 +104,7 @@ export interface OneTrial {
 export function trialSide({ key, number, experiment, trial, metric }: OneTrial): Side {
   const extras = trial.status.shirabe;
   const facts: Side["facts"] = [
-    ["state", lookOf(extras.phase).word],
+    ["state", lookOf(trialState(trial)).word],
     [metric, short(numberOf(extras.objective))],
   ];
   for (const further of extras.objectives?.slice(1) ?? []) {

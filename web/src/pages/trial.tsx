@@ -124,7 +124,7 @@ function Head(props: { view: TrialView }) {
         <h1>
           {key.name} / {number}
         </h1>
-        <State state={trial.status.shirabe.infeasible ? "Infeasible" : state} />
+        <State state={state} />
         <span class="shown">
           {objectiveWords(experiment, trial, value)} ·{" "}
           {plural(trial.status.shirabe.attempts ?? 0, "attempt")}

@@ -170,7 +170,7 @@ export default function Curves() {
     if (found < 0 || left < 0) return null;
     const { trial } = shown[found - 1]!;
     return {
-      text: `trial ${trial}, ${lookOf(table.column("state")!.word(table.rowOf(trial)!)).word}\n` +
+      text: `trial ${trial}, ${lookOf(table.state(table.rowOf(trial)!)).word}\n` +
         `${metric} ${short(nearValue(u.data[found]!, i))} at ${byTime ? "" : "step "}` +
         `${short(u.data[0][i])}${byTime ? " s" : ""}`,
       open: () => go(link(["t", key.ns, key.name, trial, "metrics"])),

@@ -41,11 +41,13 @@ function drawTrials(u: uPlot, table: TrialColumns, rows: Uint32Array, selected: 
   context.lineWidth = 1.6 * scale;
   const look = ([mark, name]: [Mark, string]) => ({ mark, tint: colour(name) });
   const looks = state.dictionary.map(markOf).map(look);
+  const infeasible = table.values("infeasible");
+  const infeasibleLook = look(markOf("Infeasible"));
   const broken = table.column("breaks")?.values;
   const brokenLook = look(BROKEN);
   const size = (rows.length > MANY ? 1.2 : rows.length > 400 ? 2.6 : 3.6) * scale;
   for (const row of rows) {
-    const own = looks[state.values[row]!];
+    const own = infeasible[row] === 1 ? infeasibleLook : looks[state.values[row]!];
     if (!own) continue;
     const breaks = broken !== undefined && !Number.isNaN(broken[row]!) && own.mark !== "ring";
     const look = breaks && own.mark !== "cross" ? brokenLook : own;
@@ -167,7 +169,7 @@ export function History(props: { class?: string }) {
     const trial = table.trial(row);
     const broken = brokenWords(constraints, table, row);
     return {
-      text: `trial ${trial}, ${lookOf(table.column("state")!.word(row)).word}\n` +
+      text: `trial ${trial}, ${lookOf(table.state(row)).word}\n` +
         `${metric} ${short(points.y[row])}${broken === "" ? "" : `\nbreaks ${broken}`}`,
       open: () => go(link(["t", key.ns, key.name, trial])),
     };
@@ -177,7 +179,7 @@ export function History(props: { class?: string }) {
       "trial", "state", metric, ...(constraints.length > 0 ? ["breaks"] : []), "best so far",
     ],
     rows: Array.from(rows, (row) => [
-      table!.trial(row), table!.column("state")!.word(row),
+      table!.trial(row), table!.state(row),
       short(table!.values("objective")[row]),
       ...(constraints.length > 0 ? [brokenWords(constraints, table!, row)] : []),
       short((series[2] as number[])[row]),

@@ -94,13 +94,14 @@ export function ImportancePanel() {
   const loaded = useLoad(`${useDone()}/${method}`, (abort) => readImportance(key, method, abort));
   const found = loaded.value;
   const few = found?.basis.tooFew;
+  const there = found && !few ? found : undefined; // without it the menu has nothing to give
   return (
     <Panel
       title="Which parameters matter"
       class="half"
-      image={found !== undefined && !few}
-      shown={found && !few ? basisWords(found.basis) : ""}
-      command={`shirabe importance ${key.name}${namespaceFlag(key)}` +
+      image={there !== undefined}
+      shown={there && basisWords(there.basis)}
+      command={there && `shirabe importance ${key.name}${namespaceFlag(key)}` +
         (method === "gp" ? "" : ` --method ${method}`)}
       summary={found?.parameters.map((one) =>
         `${one.parameter} ${percent(one.total?.value ?? one.share ?? NaN)}`).join(", ")}
@@ -118,9 +119,9 @@ export function ImportancePanel() {
           </select>
         </label>
       }
-      table={found && (() => ({
+      table={there && (() => ({
         columns: ["parameter", "share", "low", "high", "by itself", "verdict"],
-        rows: found.parameters.map((one) => [
+        rows: there.parameters.map((one) => [
           one.parameter, short(one.total?.value ?? one.share), short(one.total?.low),
           short(one.total?.high), short(one.firstOrder?.value), one.verdict ?? "",
         ]),
@@ -182,17 +183,18 @@ export function AblationPanel() {
   const loaded = useLoad(`${useDone()}/ablation`, (abort) => readAblation(key, abort));
   const found = loaded.value;
   const few = found?.basis.tooFew;
+  const there = found && !few && found.steps.length > 0 ? found : undefined;
   return (
     <Panel
       title="What brought the gain"
       class="half"
-      image={found !== undefined && !few}
-      command={`shirabe importance ${key.name}${namespaceFlag(key)} --ablation`}
+      image={there !== undefined}
+      command={there && `shirabe importance ${key.name}${namespaceFlag(key)} --ablation`}
       shown={found?.fromTrial ? `from trial ${found.fromTrial} to trial ${found.toTrial}` : ""}
       summary={found?.steps.map((one) => `${one.parameter} ${short(one.gain.value)}`).join(", ")}
-      table={found && (() => ({
+      table={there && (() => ({
         columns: ["parameter", "from", "to", "gain", "low", "high", "objective after it"],
-        rows: found.steps.map((one) => [
+        rows: there.steps.map((one) => [
           one.parameter, one.fromValue, one.toValue, short(one.gain.value), short(one.gain.low),
           short(one.gain.high), short(one.objective.value),
         ]),

@@ -283,7 +283,7 @@ function Now() {
                     <a href={link(["t", key.ns, key.name, trial])}>{trial}</a>
                   </td>
                   <td>
-                    <State state={table!.column("state")!.word(row)} />
+                    <State state={table!.state(row)} />
                     {why.get(trial) && <small class="pre"> {why.get(trial)}</small>}
                   </td>
                   <td class="number">{short(table!.values("objective")[row])}</td>

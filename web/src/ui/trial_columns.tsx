@@ -65,7 +65,7 @@ export function gridColumn(column: Values, rows: TrialRows): Column {
     sortable: true,
     least: !always.includes(column.name),
     cell: (row) => {
-      if (column.name === "state") return <State state={column.word(at(row))} />;
+      if (column.name === "state") return <State state={table.state(at(row))} />;
       const shown = shownAt(at(row));
       if (column.name === "breaks" && shown !== "–") {
         return <span class="broken" title={shown}>{shown}</span>;
