@@ -259,8 +259,10 @@ class QueueController : public Controller {
       entry.running = true;
       entry.again = false;
       const bool recheck = std::exchange(entry.recheck, false);
-      ++due_revision_;
-      due_changed_.NotifyOne();  // the next is another worker's
+      if (due_.NextDue() < absl::InfiniteDuration()) {
+        ++due_revision_;
+        due_changed_.NotifyOne();  // the next is another worker's
+      }
       lock.unlock();
       if (recheck) reconciler_->Recheck(key);
       const auto result = reconciler_->Reconcile(key);

@@ -7,6 +7,8 @@ namespace shirabe::experiment {
 namespace {
 
 constexpr int kRemoteCalls = 4;  // that one service is asked at the same time
+// A worker stays so long without a call: a thread costs as much as a call of a simple algorithm.
+constexpr absl::Duration kLinger = absl::Seconds(2);
 
 }  // namespace
 
@@ -35,11 +37,13 @@ void StopTicket::Call() {
 AlgorithmWorkers::~AlgorithmWorkers() {
   {
     const MutexLock lock(mutex_);
+    stop_ = true;
     for (auto& [name, lane] : lanes_) {
       lane.queue.clear();
       for (const auto& ticket : lane.running) ticket->Cancel();
     }
   }
+  queued_.NotifyAll();
   for (auto& [name, lane] : lanes_) lane.workers.clear();  // each is joined
 }
 
@@ -53,14 +57,25 @@ void AlgorithmWorkers::Submit(std::shared_ptr<Ticket> ticket) {  // shared: see 
   const auto most = static_cast<size_t>(ticket->lane().empty() ? threads_ : kRemoteCalls);
   lane.queue.push_back(std::move(ticket));
   lane.workers.remove_if([](const Worker& worker) { return worker.done; });
+  if (lane.queue.size() <= lane.idle) return queued_.NotifyAll();
   if (lane.workers.size() == most) return;  // each takes the next call before it ends
   Worker& worker = lane.workers.emplace_back();
   worker.thread = std::jthread([this, &lane, &worker] { Work(lane, worker); });
 }
 
+// False if none comes.
+bool AlgorithmWorkers::AwaitCall(Lane& lane, MutexLock& lock) {
+  ++lane.idle;
+  queued_.WaitFor(lock, kLinger, [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return stop_ || !lane.queue.empty();
+  });
+  --lane.idle;
+  return !lane.queue.empty();
+}
+
 void AlgorithmWorkers::Work(Lane& lane, Worker& worker) {
   MutexLock lock(mutex_);
-  while (!lane.queue.empty()) {
+  while (AwaitCall(lane, lock)) {
     lane.running.push_back(std::move(lane.queue.front()));
     const auto ticket = std::prev(lane.running.end());
     lane.queue.pop_front();

@@ -125,11 +125,15 @@ class AlgorithmWorkers {
     std::deque<std::shared_ptr<Ticket>> queue;   // shared: see above
     std::list<std::shared_ptr<Ticket>> running;  // shared: see above
     std::list<Worker> workers;
+    size_t idle = 0;  // workers that wait for a call, before they end
   };
   void Work(Lane& lane, Worker& worker);  // both of lanes_
+  bool AwaitCall(Lane& lane, MutexLock& lock) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const int threads_;
   Mutex mutex_;
+  CondVar queued_;
+  bool stop_ ABSL_GUARDED_BY(mutex_) = false;
   std::map<std::string, Lane> lanes_ ABSL_GUARDED_BY(mutex_);  // a lane stays where it is
 };
 
