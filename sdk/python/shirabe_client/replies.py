@@ -224,7 +224,6 @@ class TextAssignment(TypedDict):
 
 class Told(TypedDict):
     stop: NotRequired[str]  # why the trial should end now; absent: it may go on
-    # With nextFor; without a trial and not ended, there may soon be one: ask for it.
     next: NotRequired[Asked]
 
 
