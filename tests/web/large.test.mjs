@@ -36,6 +36,12 @@ const ATTEMPTS = replyOf(MANY, [
   ["cause", (i) => (i % 7 === 0 ? 1 : 0), ["completed", "preempted-node"]],
   ["node", (i) => i % 3, ["n1", "n2", "n3"]],
 ]);
+const RUNNING = replyOf(MANY, [
+  ["trial", (i) => i + 1], ["attempt", () => 1], ["created", (i) => BEGIN + 2 * i],
+  ["start", (i) => BEGIN + 2 * i + 1], ["end", (i) => (i < MANY - 1 ? BEGIN + 2 * i + 20 : NaN)],
+  ["state", (i) => (i < MANY - 1 ? 0 : 1), ["closed", "running"]],
+  ["cause", () => 0, ["completed"]], ["node", (i) => i % 3, ["n1", "n2", "n3"]],
+]);
 const TRIALS = replyOf(MANY, [
   ["trial", (i) => i + 1], ["state", () => 0, ["Succeeded"]],
   ["objective", (i) => Math.sin(i) + i / MANY],
@@ -143,6 +149,25 @@ test("lanes of more attempts than can be told apart are drawn by the pixel, and 
     await drawn(page);
     assert.ok(await inkOf(page) > 10_000);
     assert.equal(await page.getByLabel("Show lanes").inputValue(), "each");
+  }));
+
+// As on a machine that is slow: seconds pass, a hundred times as fast, while lanes are made and
+// drawn. An attempt runs, so they grow with each of them.
+test("lanes that take longer than a second to make and to draw are shown all the same", () =>
+  on(server, "#/capacity", async (page) => {
+    await page.context().addInitScript(() => {
+      const own = window.setInterval;
+      window.setInterval = (act, ms, ...more) => own(act, ms / 100, ...more);
+    });
+    await page.route(/\/experiments\/long\/timeline\?/, (route) =>
+      route.fulfill({ body: RUNNING, contentType: "application/vnd.shirabe.columns" }));
+    await page.reload();
+    await page.evaluate(() => void (location.hash = "#/e/default/long/timeline?lanes=node"));
+    for (const rows of ["each", "all"]) {
+      await page.getByLabel("Show lanes").selectOption(rows);
+      await drawn(page);
+      assert.ok(await inkOf(page) > 10_000);
+    }
   }));
 
 test("the analysis of 100,000 trials is drawn in turns, by the pixel, and it is said", () =>

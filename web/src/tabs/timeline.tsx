@@ -1,7 +1,7 @@
 // Every attempt as a part of a lane: when it waited, where it ran, why it ended. One lane a trial,
 // or one a node; where they are many all of them at once, by the pixel, so that there may be any
 // number of attempts.
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { readTimeline } from "../api/timeline.js";
 import { count, duration, plural } from "../format.js";
 import type { Lanes } from "../lanes.js";
@@ -52,8 +52,14 @@ function Legend(props: { lanes: Lanes }) {
   );
 }
 
+interface Made {
+  lanes: Lanes | null;
+  problem: string;
+  drawn: () => void; // to be called once the lanes stand there
+}
+
 // What is loaded, as lanes; null until they are made. Those that were there stay meanwhile.
-function useLanes(byNode: boolean): { lanes: Lanes | null; problem: string } {
+function useLanes(byNode: boolean): Made {
   const { key, experiment, data, rows } = useShared();
   const loaded = useLoad(`${key.ns}/${key.name}`, (abort) => readTimeline(key, abort));
   useChanges(key, (changes) => {
@@ -62,11 +68,14 @@ function useLanes(byNode: boolean): { lanes: Lanes | null; problem: string } {
   const ended = isEnded(experiment);
   const clock = useNow(ended ? 60_000 : 1000);
   const [now, setNow] = useState(clock);
-  const working = useRef(false);
+  const working = useRef(false); // they are being made, or drawn
   const filtered = isFiltered() && data !== null;
   const [lanes, setLanes] = useState<Lanes | null>(null);
   const table = loaded.value;
-  // A second that passes does not give up what takes longer than it: it waits for its turn.
+  // Only what has not ended grows with time.
+  const moves = useMemo(() => table?.number("end").some((end) => !end) ?? false, [table]);
+  // A second that passes does not give up what takes longer than it, to make and to draw: it waits
+  // for its turn.
   useEffect(() => {
     if (!working.current) setNow(clock);
   }, [clock, lanes]);
@@ -81,12 +90,16 @@ function useLanes(byNode: boolean): { lanes: Lanes | null; problem: string } {
     };
     void inTurns(work(), abort.signal).then((made) => {
       if (!made || abort.signal.aborted) return;
-      working.current = false;
+      working.current = made.items.length > 0; // else there is nothing to draw
       setLanes(made);
     });
     return () => abort.abort();
-  }, [table, ended ? 0 : now, filtered ? rows : null, byNode]);
-  return { lanes: table ? lanes : null, problem: table ? "" : (loaded.error?.message ?? "") };
+  }, [table, ended || !moves ? 0 : now, filtered ? rows : null, byNode]);
+  return {
+    lanes: table ? lanes : null,
+    problem: table ? "" : (loaded.error?.message ?? ""),
+    drawn: () => (working.current = false),
+  };
 }
 
 function Tools(props: { byNode: boolean; all: boolean; zoomed: boolean }) {
@@ -124,7 +137,7 @@ function Tools(props: { byNode: boolean; all: boolean; zoomed: boolean }) {
 export default function Timeline() {
   const { key } = useShared();
   const byNode = param("lanes") === "node";
-  const { lanes, problem } = useLanes(byNode);
+  const { lanes, problem, drawn } = useLanes(byNode);
   if (!lanes) return problem ? <p class="problem">{problem}</p> : <div aria-busy="true" />;
   const from = Number(param("from")) || lanes.begin;
   const to = Math.max(Number(param("to")) || lanes.end, from + 1);
@@ -155,6 +168,7 @@ export default function Timeline() {
           <>
             <LanesPicture
               key={all ? "all" : "each"} lanes={lanes} from={from} to={to} label={label} all={all}
+              onDrawn={drawn}
             />
             <Legend lanes={lanes} />
           </>

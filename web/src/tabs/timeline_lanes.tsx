@@ -22,6 +22,7 @@ interface LanesProps {
   to: number;
   label: string;
   all: boolean; // at once, some to a row of pixels
+  onDrawn: () => void;
 }
 
 interface Size {
@@ -82,8 +83,12 @@ function usePicture(
   const id = [view.from, view.to, view.width, tint].join();
   const rows = useMemo(() => new Map<number, OffscreenCanvas>(), [lanes, id]);
   const element = () => (canvas as { current: HTMLCanvasElement }).current;
+  const drawn = () => {
+    setBusy(false);
+    props.onDrawn();
+  };
   useEffect(() => {
-    if (view.width <= LEFT + RIGHT) return;
+    if (view.width <= LEFT + RIGHT) return props.onDrawn(); // too narrow to show anything
     const abort = new AbortController();
     if (all) {
       setBusy(true);
@@ -94,14 +99,14 @@ function usePicture(
         const { width, height: rows } = made.task;
         const { attempts } = made.found;
         setMerged({ attempts, width, height: rows * made.high, all: made });
-        setBusy(false);
+        drawn();
       });
       return () => abort.abort();
     }
     const scene = { lanes, view, scroll: size.scroll, selected };
     const missing = drawLanes(element(), scene, rows).filter((lane) => !rows.has(lane));
-    setBusy(missing.length > 0);
-    if (missing.length === 0) return;
+    if (missing.length === 0) return drawn();
+    setBusy(true);
     void (async () => {
       for (const lane of missing) {
         const task = densityTask(lanes, view, [lane, lane + 1], 1);
@@ -111,7 +116,7 @@ function usePicture(
         setMerged({ attempts: found.attempts, width: task.width, height: 1, all: null });
       }
       drawLanes(element(), scene, rows);
-      setBusy(false);
+      drawn();
     })();
     return () => abort.abort();
   }, [lanes, id, size.height, all, all ? 0 : size.scroll, marked]);
