@@ -125,6 +125,7 @@ class _Wire:
         limit = struct.pack("ll", int(_TIMEOUT), 0)
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, limit)
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, limit)
+        self._owner = os.getpid()
         self._rest = b""  # of what has been received, after the last reply
         self._head = f"Host: {address[0]}:{address[1]}\r\nAuthorization: Bearer {token}\r\n"
 
@@ -162,6 +163,7 @@ class _Wire:
         return piece
 
     def close(self) -> None:
-        with contextlib.suppress(OSError):  # also for a thread that waits in it
-            self._socket.shutdown(socket.SHUT_RDWR)
+        if os.getpid() == self._owner:  # a forked process has a copy, of the same connection
+            with contextlib.suppress(OSError):  # also for a thread that waits in it
+                self._socket.shutdown(socket.SHUT_RDWR)
         self._socket.close()
