@@ -310,8 +310,8 @@ StatusOr<v1::AskReply> StoreClient::ReplyWith(std::optional<experiment::GivenTri
 StatusOr<v1::AskReply> StoreClient::AskOwner(const Owner& owner, const ExperimentKey& key,
                                              const std::string& caller) {
   if (owner.controller != nullptr) {
-    auto told = owner.controller->Tell({.trial = {.experiment = key}, .next_for = caller},
-                                       kReportTimeout);
+    auto told =
+        owner.controller->Tell({.trial = {.experiment = key}, .next_for = caller}, kReportTimeout);
     // What is not known to be there may still come.
     if (absl::IsUnavailable(told.status())) return FindAskReply(*store_, key, caller);
     if (told.ok()) return ReplyWith(std::move(told->next), key, caller);

@@ -55,8 +55,8 @@ class Controller {
 
   // Waits, at most `timeout`, until the report is stored. kFailedPrecondition if the experiment is
   // not owned here; kPermissionDenied if it comes from an attempt that is not current; kUnavailable
-  // or kResourceExhausted: tell it again. One that only asks is not stored: whatever is answered, its
-  // caller waits for a trial until there is one.
+  // or kResourceExhausted: tell it again. One that only asks is not stored: whatever is answered,
+  // its caller waits for a trial until there is one.
   virtual StatusOr<ReportReply> Tell(const Report& report, absl::Duration timeout) = 0;
 
   // From a pod: see trial::Executor::Sync.

@@ -111,8 +111,9 @@ StatusOr<ReconcileResult> Reconciler::Reconcile(const ExperimentKey& key) {
   return result;
 }
 
-StatusOr<ReconcileResult> Reconciler::RunPass(
-    Owned& owned, const std::vector<PendingReportPtr>& pending_reports, bool loaded) {
+StatusOr<ReconcileResult> Reconciler::RunPass(Owned& owned,
+                                              const std::vector<PendingReportPtr>& pending_reports,
+                                              bool loaded) {
   Pass pass(OptionsFor(owned.state->experiment()), *owned.state,
             {.suspended = owned.suspended,
              .stop_now = owned.stop_now,

@@ -164,8 +164,7 @@ StatusOr<HttpReply> Tell(Call& call) {
   Json body = Json::object();
   if (!told.stop().empty()) body["stop"] = told.stop();
   if (told.has_next()) {
-    ASSIGN_OR_RETURN(body["next"],
-                     AskedJson(told.next(), report.trial.experiment, *call.client));
+    ASSIGN_OR_RETURN(body["next"], AskedJson(told.next(), report.trial.experiment, *call.client));
   }
   return JsonReply(body);
 }

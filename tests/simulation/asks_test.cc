@@ -1,6 +1,7 @@
 // Ask-and-tell under faults: callers ask for trials (the owner itself, another process, or with the
-// end of the trial before), report and tell their ends, the answers get lost, controllers die or only seem to. Nobody gets two trials at a time, nobody is forgotten, and
-// what was answered counts, once. `SHIRABE_SEED=n` plays one seed again.
+// end of the trial before), report and tell their ends, the answers get lost, controllers die or
+// only seem to. Nobody gets two trials at a time, nobody is forgotten, and what was answered
+// counts, once. `SHIRABE_SEED=n` plays one seed again.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -76,8 +77,8 @@ class AskedRun {
   struct Caller {
     experiment::PendingReportPtr pending_report;  // null: it has told nothing that it waits for
     AttemptKey of;
-    int64_t reports = 0;  // of the attempt that it is at
-    bool asked = false;   // since it last had a trial
+    int64_t reports = 0;    // of the attempt that it is at
+    bool asked = false;     // since it last had a trial
     bool of_owner = false;  // it has asked the owner itself, who may forget it by dying
   };
 
@@ -155,7 +156,8 @@ class AskedRun {
     caller.asked = true;
     caller.of_owner = rng_.Below(2) == 0;
     if (caller.of_owner) {
-      const auto only_asks = std::make_shared<experiment::PendingReport>();  // shared with the inbox
+      const auto only_asks =
+          std::make_shared<experiment::PendingReport>();  // shared with the inbox
       only_asks->report = {.trial = {.experiment = kKey}, .next_for = NameOf(number)};
       if (const auto inbox = reconciler_->ReportQueueOf(kKey)) inbox->Put(only_asks).IgnoreError();
       return;
@@ -233,7 +235,8 @@ class AskedRun {
     caller.pending_report = nullptr;
   }
 
-  // ---- what must hold ----------------------------------------------------------------------------
+  // ---- what must hold
+  // ----------------------------------------------------------------------------
 
   // What a caller is given is stored as it was given, and runs.
   void CheckGiven(const experiment::GivenTrial& given) {
@@ -341,7 +344,9 @@ TEST(AskAndTell, WhatIsAnsweredCountsOnceAndNobodyIsForgotten) {
     ASSERT_EQ(run.Run(), "") << "play it again with SHIRABE_SEED=" << seed;
     given += run.given();
   }
-  if (one == nullptr) EXPECT_GT(given, 100);
+  if (one == nullptr) {
+    EXPECT_GT(given, 100);
+  }
 }
 
 }  // namespace
