@@ -236,11 +236,13 @@ class QueueController : public Controller {
     const bool waits = !entry.running && !entry.ended && entry.lost.ok();
     const absl::Duration before = due_.NextDue();
     waits ? due_.Set(key, due) : due_.Remove(key);
-    if (due_.NextDue() < before) {
-      ++due_revision_;
-      due_changed_.NotifyOne();
-    }
+    if (due_.NextDue() < before) NotifyDue();
     changed_.NotifyAll();
+  }
+
+  void NotifyDue() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    ++due_revision_;
+    due_changed_.NotifyOne();
   }
 
   void Work(std::stop_token stop) {
@@ -259,10 +261,7 @@ class QueueController : public Controller {
       entry.running = true;
       entry.again = false;
       const bool recheck = std::exchange(entry.recheck, false);
-      if (due_.NextDue() < absl::InfiniteDuration()) {
-        ++due_revision_;
-        due_changed_.NotifyOne();  // the next is another worker's
-      }
+      if (due_.NextDue() < absl::InfiniteDuration()) NotifyDue();  // it is another worker's
       lock.unlock();
       if (recheck) reconciler_->Recheck(key);
       const auto result = reconciler_->Reconcile(key);

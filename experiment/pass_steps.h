@@ -96,7 +96,7 @@ trial::PlacementQuote QuotePlacement(const PassInput& in);
 void RequestStop(const TrialEdit& edit, v1::Cause cause, const std::string& reason = "",
                  const std::string& trial_reason = "");
 // The next attempt of this trial, whose record follows: recorded, not started; of a trial that a
-// caller runs the first one is running by being recorded, for whoever hears of it begins.
+// caller runs the first one is running by being recorded: its caller begins on hearing of it.
 v1::Attempt OpenAttempt(const PassInput& in, v1::Trial& trial);
 void SetCondition(const std::string& type, const std::string& reason, const std::string& message,
                   Delta& delta);

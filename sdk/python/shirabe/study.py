@@ -6,23 +6,12 @@ import json
 import threading
 import time
 from pathlib import Path
-from typing import (
-    Any,
-    Callable,
-    Dict,
-    FrozenSet,
-    Iterator,
-    List,
-    Mapping,
-    NamedTuple,
-    Optional,
-    Tuple,
-    Union,
-)
+from typing import Any, Callable, Dict, FrozenSet, Iterator, List, Mapping, Optional, Tuple
 
 from shirabe_client.errors import Conflict, Denied, Invalid, NotFound, WaitTimeout
 
 from . import child
+from .asked import Asked, Ended, Found
 from .connection import Connection
 from .outcome import FAILED, INFEASIBLE, OPEN, STOPPED, VALUE, Outcome
 from .problem import Problem, check_same, in_words
@@ -42,27 +31,6 @@ _FIRST_PAUSE, _LAST_PAUSE = 0.001, 0.01  # seconds between two looks where it ha
 _LOOKS = 1.0  # seconds until those of workers that have died are looked for, and it is asked less
 _REST = 0.2  # seconds between two looks then
 _STATES = {"Succeeded": VALUE, "EarlyStopped": STOPPED, "Running": OPEN, "Pending": OPEN}
-
-
-class Asked(NamedTuple):
-    """A trial to run, and what telling about it needs."""
-
-    number: int
-    params: Dict[str, Any]
-    attempt: int
-    token: str
-    last_step: int
-    left_behind: Optional[Slot] = None  # its name, where a worker that died had it; to be freed
-
-
-class Ended(NamedTuple):
-    """There is nothing more to try, and why."""
-
-    reason: str
-
-
-Found = Union[Asked, Ended, None]
-"""What asking gave: None while there is nothing yet."""
 
 
 class Study:
