@@ -1,15 +1,18 @@
 """shirabe.optimize with the real program: what functions may do, and what is told of it."""
 
+import collections
 import functools
 import math
 import os
 import threading
 import time
 import unittest
+import unittest.mock
 
 from support import SdkTest, bowl, dies, exits, is_killed, told
 
 import shirabe
+from shirabe.connection import Connection
 
 SPACE = {"x": shirabe.float(0, 1), "n": shirabe.int(0, 3)}
 LINE = {"x": shirabe.float(0, 1)}
@@ -364,6 +367,58 @@ class Refuses(OptimizeTest):
         )
         with self.assertRaisesRegex(ValueError, "belongs to `shirabe run`"):
             self.optimize(bowl, SPACE, storage=home)
+
+
+class CostTest(OptimizeTest):
+    """What a trial asks of the child, which no load changes."""
+
+    def count(self, function, **options):
+        """How often it is asked for what, by the last word of the address."""
+        asked = collections.Counter()
+        call = Connection.call
+
+        def counted(connection, method, path, body=None):
+            asked[path.rpartition(":")[2] if ":" in path else method] += 1
+            return call(connection, method, path, body)
+
+        with unittest.mock.patch.object(Connection, "call", counted):
+            best = self.optimize(function, trials=10, **options)
+        self.assertEqual(len(best), 10)
+        return asked
+
+    def test_a_trial_is_one_request(self):
+        asked = self.count(lambda x: x)
+        self.assertEqual(asked["tell"], 10)
+        self.assertLessEqual(asked["ask"], 3)  # the first, and until the end is known
+
+    def test_what_a_function_reports_is_one_more_each(self):
+        def function(x, trial):
+            trial.report(1, loss=x)
+            return x
+
+        asked = self.count(function, name="reports")
+        self.assertEqual(asked["tell"], 20)
+        self.assertLessEqual(asked["ask"], 3)
+
+    def test_trials_that_fail_ask_for_nothing(self):
+        """The search may end with one of them: then none has been given that no one runs."""
+
+        def function(x):
+            raise OSError("out of luck")
+
+        with self.assertRaises(shirabe.TrialFailed) as failed:
+            self.optimize(function, trials=10)
+        self.assertEqual([t.state for t in failed.exception.result.trials], ["failed"] * 3)
+
+    def test_trials_that_run_at_once_are_one_request_each(self):
+        asked = self.count(lambda x: x, parallel=3, name="at-once")
+        self.assertEqual(asked["tell"], 10)
+        asked = self.count(bowl_of_one, parallel=2, workers="processes", name="in-processes")
+        self.assertEqual(asked["tell"], 10)
+
+
+def bowl_of_one(x):
+    return (x - 0.3) ** 2
 
 
 def max_of(*points):
