@@ -135,7 +135,7 @@ TEST_F(AskTest, ATrialCostsOneCommit) {
   v1::AskReply asked = Ask("w");
   ASSERT_TRUE(asked.has_trial());
   EXPECT_EQ(asked.trial().phase(), v1::TRIAL_RUNNING);
-  EXPECT_TRUE(client_->ListIntents(kAsked)->empty());
+  EXPECT_TRUE(client_->store().ListIntents(kAsked)->empty());
   for (int trial = 2; trial <= 6; ++trial) {
     const int64_t before = *client_->Revision();
     experiment::Report report = End(asked, 1.0 / trial);
