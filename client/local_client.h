@@ -14,6 +14,7 @@
 #include "client/state_location.h"
 #include "db/store.h"
 #include "experiment/experiment_controller.h"
+#include "artifacts/store_table.h"
 #include "trial/pod/pod_options.h"
 
 namespace shirabe::client {
@@ -23,6 +24,8 @@ struct LocalOptions {
   bool read_only = true;
   Clock* clock = nullptr;  // outlives the client
   v1::Actor actor = {};    // its user, as recorded with what they cause
+  // Of the administrator (artifacts/store_table.h); null = what experiments name is not looked at.
+  std::shared_ptr<const artifacts::StoreTable> stores = {};  // shared: with the executor
 };
 
 // What the experiments that a process runs may use.

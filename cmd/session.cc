@@ -1,6 +1,7 @@
 #include "cmd/session.h"
 
 #include <grpc/support/log.h>
+#include <unistd.h>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
@@ -14,6 +15,7 @@
 #include "client/remote_client.h"
 #include "client/store_backup.h"
 #include "cmd/api_server_proxy.h"
+#include "cmd/spec_file.h"
 #include "cmd/terminal.h"
 
 namespace shirabe::cmd {
@@ -172,6 +174,18 @@ StatusOr<Session> OpenSession(const Globals& globals, bool read_only) {
   return Session{std::move(client), place.ns, place.ns_is_default};
 }
 
+StatusOr<StoreTablePtr> FindStores(const Globals& globals, const client::StateLocation& place) {
+  const std::string usual = place.home + "/stores.yaml";
+  const bool named = !globals.stores.empty();
+  if (!named && access(usual.c_str(), F_OK) != 0) {
+    if (!globals.knows_stores) return StoreTablePtr();
+    ASSIGN_OR_RETURN(auto none, artifacts::StoreTable::Create({}));
+    return StoreTablePtr(std::move(none));
+  }
+  ASSIGN_OR_RETURN(auto table, LoadStores(named ? globals.stores : usual));
+  return StoreTablePtr(std::move(table));
+}
+
 StatusOr<LocalSession> OpenLocal(const Globals& globals, bool read_only) {
   if (!globals.server.empty() || !globals.context.empty()) {
     return UsageError(
@@ -181,6 +195,9 @@ StatusOr<LocalSession> OpenLocal(const Globals& globals, bool read_only) {
   ASSIGN_OR_RETURN(client::StateLocation place, StateLocationOf(globals));
   client::LocalOptions options{.place = place, .read_only = read_only, .clock = RealClock()};
   if (!read_only) options.actor = ThisUser();
+  if (!read_only) {
+    ASSIGN_OR_RETURN(options.stores, FindStores(globals, place));
+  }
   auto opened = client::LocalClient::Open(std::move(options));
   if (!opened.ok()) return AsUsage(opened.status());
   if (const std::string notice = client::OpeningNotice(**opened); !notice.empty()) {

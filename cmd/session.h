@@ -30,6 +30,10 @@ struct LocalSession {
   client::StateLocation place;
 };
 StatusOr<client::StateLocation> StateLocationOf(const Globals& globals);
+// The administrator's stores: of --stores, else of stores.yaml in the state's folder. If there is
+// neither, none; null for a verb that another process may know them better than.
+using StoreTablePtr = std::shared_ptr<const artifacts::StoreTable>;  // shared: with executors
+StatusOr<StoreTablePtr> FindStores(const Globals& globals, const client::StateLocation& place);
 StatusOr<LocalSession> OpenLocal(const Globals& globals, bool read_only);
 
 }  // namespace shirabe::cmd

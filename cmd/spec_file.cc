@@ -10,6 +10,7 @@
 #include "cmd/terminal.h"
 #include "convert/report_text.h"
 #include "experiment/spec/node_pools_file.h"
+#include "experiment/spec/stores_file.h"
 
 namespace shirabe::cmd {
 namespace {
@@ -102,6 +103,15 @@ StatusOr<v1::NodePools> LoadNodes(const std::string& path) {
   experiment::ParsedNodes nodes = experiment::ParseNodes(text);
   RETURN_IF_ERROR(ErrorsIn(path, Print(nodes.findings, path)));
   return std::move(nodes.pools);
+}
+
+StatusOr<std::unique_ptr<artifacts::StoreTable>> LoadStores(const std::string& path) {
+  ASSIGN_OR_RETURN(const std::string text, ReadFile(path, kMaxBytes));
+  const experiment::ParsedStores parsed = experiment::ParseStores(text);
+  RETURN_IF_ERROR(ErrorsIn(path, Print(parsed.findings, path)));
+  auto table = artifacts::StoreTable::Create(parsed.stores);
+  RETURN_IF_ERROR(Prefix(path, table.status()));
+  return table;
 }
 
 StatusOr<std::vector<v1::Experiment>> LoadExperiments(const std::string& path) {
