@@ -258,7 +258,7 @@ StatusOr<S3Store::GotPiece> S3Store::GetPiece(const std::string& key, const Piec
                   .headers = {{"range", absl::StrCat("bytes=", piece.first, "-", last)}},
                   .reply_bytes = static_cast<size_t>(std::max(piece.bytes, int64_t{1} << 20))};
   if (!piece.etag.empty()) request.headers.emplace_back("if-match", piece.etag);
-  const auto answer = SendPiece(request, stop);
+  const auto answer = piece.etag.empty() ? Send(request, stop) : SendPiece(request, stop);
   if (absl::IsOutOfRange(answer.status()) && piece.first == 0) return GetEmpty(key, stop);
   if (absl::IsOutOfRange(answer.status())) {
     return absl::InvalidArgumentError(absl::StrCat(key, " has no byte ", piece.first));
@@ -283,7 +283,7 @@ StatusOr<S3Store::GotPiece> S3Store::GetPiece(const std::string& key, const Piec
 // No range is within nothing.
 StatusOr<S3Store::GotPiece> S3Store::GetEmpty(const std::string& key,
                                               const std::stop_token& stop) {
-  ASSIGN_OR_RETURN(const auto answer, SendPiece({.method = "GET", .key = key}, stop));
+  ASSIGN_OR_RETURN(const auto answer, Send({.method = "GET", .key = key}, stop));
   if (IsEmptyObject(answer)) return GotPiece();
   return absl::DataLossError("the store sends other bytes of " + key + " than it was asked for");
 }

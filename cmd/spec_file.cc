@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
 
 #include "absl/strings/str_cat.h"
 #include "base/file_io.h"
@@ -110,6 +111,13 @@ StatusOr<std::unique_ptr<artifacts::StoreTable>> LoadStores(const std::string& p
   const experiment::ParsedStores parsed = experiment::ParseStores(text);
   RETURN_IF_ERROR(ErrorsIn(path, Print(parsed.findings, path)));
   auto table = artifacts::StoreTable::Create(parsed.stores);
+  for (const v1::ArtifactStore& store : parsed.stores.stores()) {
+    // They have been read; no program that we start needs them.
+    const std::string& name = store.credentials().environment();
+    if (name.empty()) continue;
+    unsetenv((name + "_ACCESS_KEY").c_str());
+    unsetenv((name + "_SECRET_KEY").c_str());
+  }
   RETURN_IF_ERROR(Prefix(path, table.status()));
   return table;
 }

@@ -168,8 +168,8 @@ Status CheckpointCopier::Fetch(const v1::Checkpoint& checkpoint,
   if (!policy || !policy->checkpoints()) return absl::NotFoundError("it has no copy");
   ASSIGN_OR_RETURN(const Target target, TargetOf(checkpoint.namespace_(), *policy));
   artifacts::RetryingStore store(target.store.get(), options_.calls);
-  const Status fetched =
-      CopyIn(checkpoint, checkpoint_dir, {&store, target.prefix, stop_.get_token()});
+  const std::string path = absl::StrCat(checkpoint_dir, "/", checkpoint.step());
+  const Status fetched = CopyIn(checkpoint, path, {&store, target.prefix, stop_.get_token()});
   return Prefix("store " + target.shown, fetched);
 }
 

@@ -190,9 +190,8 @@ Status CopyOut(const v1::Checkpoint& checkpoint, const std::string& checkpoint_d
       {fd.get(), static_cast<int64_t>(own.text.size()), checkpoint.digest()}, copy.stop);
 }
 
-Status CopyIn(const v1::Checkpoint& checkpoint, const std::string& checkpoint_dir,
+Status CopyIn(const v1::Checkpoint& checkpoint, const std::string& path,
               const CheckpointCopy& copy) {
-  const std::string path = absl::StrCat(checkpoint_dir, "/", checkpoint.step());
   const std::string staging = path + ".tmp";
   RETURN_IF_ERROR(RemoveAll(staging));
   Status status = FillStaging(checkpoint, staging, copy);
@@ -204,8 +203,9 @@ Status CopyIn(const v1::Checkpoint& checkpoint, const std::string& checkpoint_di
     RemoveAll(staging).IgnoreError();  // what is left of it only takes room
     return status;
   }
-  ASSIGN_OR_RETURN(const FileTree above, FileTree::Open(AT_FDCWD, checkpoint_dir, checkpoint_dir));
-  return SyncFd(above.root(), checkpoint_dir);
+  const std::string dir = path.substr(0, path.rfind('/'));
+  ASSIGN_OR_RETURN(const FileTree above, FileTree::Open(AT_FDCWD, dir, dir));
+  return SyncFd(above.root(), dir);
 }
 
 Status RemoveCopy(const v1::Checkpoint& checkpoint, const CheckpointCopy& copy) {

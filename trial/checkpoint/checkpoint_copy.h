@@ -33,10 +33,9 @@ struct CheckpointCopy {
 Status CopyOut(const v1::Checkpoint& checkpoint, const std::string& checkpoint_dir,
                const CheckpointCopy& copy);
 
-// Puts it into `checkpoint_dir`, under its step, whole or not at all, and durable; in the place of
-// what stands there. kNotFound if it is not in the store; kDataLoss if what is there is not what
+// Makes it the folder `path`, whole or not at all, and durable; in the place of what stands there. kNotFound if it is not in the store; kDataLoss if what is there is not what
 // was committed; kResourceExhausted: no space here; else the store's errors.
-Status CopyIn(const v1::Checkpoint& checkpoint, const std::string& checkpoint_dir,
+Status CopyIn(const v1::Checkpoint& checkpoint, const std::string& path,
               const CheckpointCopy& copy);
 
 // Its manifest goes first. What is not there is fine.
