@@ -18,7 +18,6 @@
 namespace shirabe::artifacts {
 namespace {
 
-constexpr int64_t kPieceBytes = 16 << 20;
 constexpr int64_t kMaxParts = 10'000;  // of S3
 constexpr int kMaxKeysOfPage = 1000;
 // A large object is not begun from its start again because one of its pieces had bad luck.
@@ -30,7 +29,7 @@ constexpr absl::Duration kMaxLifetime = absl::Hours(24 * 7);
 
 absl::StatusCode CodeOfReply(int status, const std::string& code) {
   static const auto* const codes = new std::map<std::string, absl::StatusCode>{  // for good
-      {"NoSuchBucket", absl::StatusCode::kPermissionDenied},
+      {"NoSuchKey", absl::StatusCode::kNotFound},
       {"NoSuchUpload", absl::StatusCode::kUnavailable},
       {"BadDigest", absl::StatusCode::kDataLoss},
       {"XAmzContentSHA256Mismatch", absl::StatusCode::kDataLoss},
@@ -42,9 +41,10 @@ absl::StatusCode CodeOfReply(int status, const std::string& code) {
       {"EntityTooLarge", absl::StatusCode::kResourceExhausted}};
   if (const auto known = codes->find(code); known != codes->end()) return known->second;
   switch (status) {
+    // No such bucket or user, or no server of S3 at all: that is not to be taken for no such object.
+    case 404:
     case 401:
     case 403: return absl::StatusCode::kPermissionDenied;
-    case 404: return absl::StatusCode::kNotFound;
     case 412: return absl::StatusCode::kDataLoss;
     case 416: return absl::StatusCode::kOutOfRange;
     case 507: return absl::StatusCode::kResourceExhausted;
@@ -171,7 +171,7 @@ StatusOr<net::HttpResponse> S3Store::SendPiece(const Request& request,
 
 Status S3Store::Put(const std::string& key, const PutSource& source, std::stop_token stop) {
   RETURN_IF_ERROR(ValidateObjectKey(key));
-  if (source.bytes > kPieceBytes) return PutInParts(key, source, stop);
+  if (source.bytes > options_.piece_bytes) return PutInParts(key, source, stop);
   ASSIGN_OR_RETURN(std::string body, ReadPiece(source, 0, source.bytes));
   if (HexSha256(body) != source.sha256) {
     return absl::InvalidArgumentError("what is to be put as " + key + " has changed");
@@ -213,7 +213,7 @@ Status S3Store::PutInParts(const std::string& key, const PutSource& source,
 
 StatusOr<std::string> S3Store::PutParts(const std::string& key, const PutSource& source,
                                         const std::string& upload, const std::stop_token& stop) {
-  const int64_t bytes = std::max(kPieceBytes, (source.bytes + kMaxParts - 1) / kMaxParts);
+  const int64_t bytes = std::max(options_.piece_bytes, (source.bytes + kMaxParts - 1) / kMaxParts);
   std::string xml = "<CompleteMultipartUpload>";
   Sha256 hash;
   for (int64_t first = 0, number = 1; first < source.bytes; first += bytes, ++number) {
@@ -294,7 +294,7 @@ Status S3Store::Get(const std::string& key, const ByteRange& range, const PieceS
   Piece next{.first = range.first, .bytes = 0, .etag = ""};
   int64_t left = range.bytes < 0 ? INT64_MAX : range.bytes;
   while (left > 0) {
-    next.bytes = std::min(left, kPieceBytes);
+    next.bytes = std::min(left, options_.piece_bytes);
     ASSIGN_OR_RETURN(GotPiece got, GetPiece(key, next, stop));
     RETURN_IF_ERROR(sink(got.body));
     next.first += static_cast<int64_t>(got.body.size());

@@ -25,6 +25,7 @@ struct S3Options {
   Signer signer;
   net::TlsOptions tls = {};
   absl::Duration answer = absl::Minutes(2);  // to one request, of at most 16 MiB
+  int64_t piece_bytes = 16 << 20;            // at least 5 MiB, but for servers that ask for less
   Clock* clock = RealClock();
 };
 

@@ -31,7 +31,8 @@ std::unique_ptr<ArtifactStore> StoreAt(const std::string& origin, const std::str
                            .host = origin.substr(origin.find("://") + 3),
                            .path = "/bucket",
                            .signer = {.credentials = {"access", kSecret}, .region = region},
-                           .answer = answer});
+                           .answer = answer,
+                           .piece_bytes = 256 << 10});
 }
 
 FakeApiServer::Handler Say(int status, const std::string& body,
@@ -53,6 +54,7 @@ TEST(S3Faults, ErrorsMeanWhatTheyMean) {
   const std::vector<std::tuple<int, std::string, absl::StatusCode>> replies = {
       {404, "NoSuchKey", absl::StatusCode::kNotFound},
       {404, "NoSuchBucket", absl::StatusCode::kPermissionDenied},
+      {404, "", absl::StatusCode::kPermissionDenied},
       {403, "AccessDenied", absl::StatusCode::kPermissionDenied},
       {403, "SignatureDoesNotMatch", absl::StatusCode::kPermissionDenied},
       {403, "QuotaExceeded", absl::StatusCode::kResourceExhausted},
@@ -111,11 +113,11 @@ TEST(S3Faults, AnswersThatDoNotFitAreRefused) {
 }
 
 TEST(S3Faults, AnObjectThatIsReplacedWhileItIsReadIsFoundOut) {
-  const std::string piece(16 << 20, 'x');
+  const std::string piece(256 << 10, 'x');
   FakeApiServer server([&](FakeExchange& exchange) {
     const auto& headers = exchange.request().headers;
     if (headers.contains("if-match")) return exchange.Reply(412, ErrorXml("PreconditionFailed"));
-    exchange.Reply(206, piece, {{"ETag", "\"one\""}, {"Content-Range", "bytes 0-16777215/33554432"}});
+    exchange.Reply(206, piece, {{"ETag", "\"one\""}, {"Content-Range", "bytes 0-262143/524288"}});
   });
   const auto got = GetRange(*StoreAt(server.config().server), "key");
   EXPECT_TRUE(absl::IsDataLoss(got.status())) << got.status();
@@ -184,7 +186,7 @@ TEST(S3Faults, AnUploadThatOnlySeemsToSucceedIsAnError) {
                               : end);
     });
     const auto store = StoreAt(server.config().server);
-    const Status put = store->Put("key", SourceFile(ManyBytes(17 << 20)).source(), {});
+    const Status put = store->Put("key", SourceFile(ManyBytes(300 << 10)).source(), {});
     EXPECT_TRUE(absl::IsDataLoss(put)) << put;
     EXPECT_EQ(aborted, 1) << "its parts take no room";
   }

@@ -10,6 +10,7 @@
 #include <signal.h>
 #include <spawn.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -98,6 +99,7 @@ class S3Server {
   std::string CredentialFile(const std::string& secret = kSecretKey) const {
     const std::string path = folder_ + "/credentials";
     CHECK(WriteFileAtomic(path, absl::StrCat(kAccessKey, "\n", secret, "\n")).ok());
+    CHECK(chmod(path.c_str(), 0600) == 0);
     return path;
   }
 
