@@ -20,8 +20,9 @@ Status ValidateObjectKey(std::string_view key) {
     return bad(absl::StrCat("it has more than ", kMaxObjectKeyBytes, " bytes"));
   }
   if (!RE2::FullMatch(re2::StringPiece(key.data(), key.size()), form)) {
-    return bad("its names hold letters, digits and \"._-\", begin with a letter or digit, and are "
-               "joined by '/'");
+    return bad(
+        "its names hold letters, digits and \"._-\", begin with a letter or digit, and are "
+        "joined by '/'");
   }
   if (std::count(key.begin(), key.end(), '/') >= kMaxObjectKeyNames) {
     return bad(absl::StrCat("it has more than ", kMaxObjectKeyNames, " names"));

@@ -84,7 +84,7 @@ class ArtifactStore {
                                     std::stop_token stop) = 0;
   // What is not there is fine.
   virtual Status Remove(const std::string& key, std::stop_token stop) = 0;
-  // A URL with which its bearer, and nobody else, may read or write this one object for so long (at
+  // A URL with which its bearer may read or write this one object for so long (at
   // most a week). kUnimplemented where the store is no server.
   virtual StatusOr<std::string> Presign(PresignedMethod method, const std::string& key,
                                         absl::Duration lifetime) = 0;

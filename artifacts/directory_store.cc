@@ -156,14 +156,15 @@ class Lister {
 
 Status DirectoryStore::Validate(const v1::ArtifactStore& entry) {
   if (!absl::StartsWith(entry.root(), "/") || entry.root() == "/") {
-    return InvalidField("root", "must be the absolute path of a folder, not \"" + entry.root() +
-                                    "\"");
+    return InvalidField("root",
+                        "must be the absolute path of a folder, not \"" + entry.root() + "\"");
   }
   if (!entry.endpoint().empty() || !entry.bucket().empty() || !entry.region().empty() ||
       entry.has_credentials() || !entry.ca_file().empty() ||
       entry.addressing() != v1::ADDRESS_STYLE_UNSPECIFIED) {
-    return InvalidField("root", "a directory has a root and no endpoint, bucket, region, "
-                                "addressing, credentials and caFile: remove them");
+    return InvalidField("root",
+                        "a directory has a root and no endpoint, bucket, region, "
+                        "addressing, credentials and caFile: remove them");
   }
   return absl::OkStatus();
 }
@@ -199,8 +200,8 @@ Status DirectoryStore::Put(const std::string& key, const PutSource& source, std:
   // By the descriptor: what its path leads to may be another folder by now.
   const std::string path = absl::StrCat("/proc/self/fd/", folder.get());
   const auto shown = [&](const Status& status) {
-    return Status(status.code(), absl::StrReplaceAll(Message(status), {{path + "/", key + ": "},
-                                                                       {path, key}}));
+    return Status(status.code(),
+                  absl::StrReplaceAll(Message(status), {{path + "/", key + ": "}, {path, key}}));
   };
   auto file = NewFile::Create(path + "/" + LastName(key), /*replace=*/true);
   if (!file.ok()) return shown(file.status());
@@ -247,7 +248,7 @@ StatusOr<ObjectPage> DirectoryStore::List(const std::string& prefix, const std::
   return std::move(lister).page();
 }
 
-// The folders that it leaves empty go too; one that somebody fills meanwhile stays.
+// The folders that it leaves empty go too; one that is filled meanwhile stays.
 Status DirectoryStore::Remove(const std::string& key, std::stop_token) {
   RETURN_IF_ERROR(ValidateObjectKey(key));
   std::string rest = key;
@@ -265,8 +266,7 @@ Status DirectoryStore::Remove(const std::string& key, std::stop_token) {
   }
 }
 
-StatusOr<std::string> DirectoryStore::Presign(PresignedMethod, const std::string&,
-                                              absl::Duration) {
+StatusOr<std::string> DirectoryStore::Presign(PresignedMethod, const std::string&, absl::Duration) {
   return absl::UnimplementedError("a directory has no URLs");
 }
 

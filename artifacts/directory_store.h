@@ -2,7 +2,7 @@
 // one machine, and for a file system that several share.
 //
 // Every folder and file is opened by name from the descriptor of the one above and never through a
-// symbolic link, so that nothing outside the root is read or written, whatever somebody has put
+// symbolic link, so that nothing outside the root is read or written, whatever others have put
 // there. A file appears whole, on the disk, or not at all (base/file_io.h, NewFile).
 #pragma once
 

@@ -29,8 +29,7 @@ Status WithRetries(const RetryPolicy& policy, const std::stop_token& stop,
 // is still the same is for the caller to find out, by its digest.
 class RetryingStore : public ArtifactStore {
  public:
-  RetryingStore(ArtifactStore* store, const RetryPolicy& policy)
-      : store_(store), policy_(policy) {}
+  RetryingStore(ArtifactStore* store, const RetryPolicy& policy) : store_(store), policy_(policy) {}
 
   Status Put(const std::string& key, const PutSource& source, std::stop_token stop) override;
   Status Get(const std::string& key, const ByteRange& range, const PieceSink& sink,

@@ -40,7 +40,8 @@ StatusOr<net::Url> ReadEndpoint(const v1::ArtifactStore& entry) {
 // A key and a secret are printable, and without blanks.
 Status CheckCredentials(const Credentials& credentials, const std::string& field) {
   static const RE2 form("[!-~]{1,256}");
-  if (!RE2::FullMatch(credentials.access_key, form) || absl::StrContains(credentials.access_key, '/') ||
+  if (!RE2::FullMatch(credentials.access_key, form) ||
+      absl::StrContains(credentials.access_key, '/') ||
       !RE2::FullMatch(credentials.secret_key, form)) {
     return InvalidField(field, "does not hold an access key and a secret");
   }
@@ -72,8 +73,8 @@ StatusOr<Credentials> ReadVariables(const std::string& name) {
   const char* key = std::getenv((name + "_ACCESS_KEY").c_str());
   const char* secret = std::getenv((name + "_SECRET_KEY").c_str());
   if (key != nullptr && secret != nullptr) return Credentials{key, secret};
-  return InvalidField(field, absl::StrCat("this process has no ", name, "_ACCESS_KEY and ", name,
-                                          "_SECRET_KEY"));
+  return InvalidField(
+      field, absl::StrCat("this process has no ", name, "_ACCESS_KEY and ", name, "_SECRET_KEY"));
 }
 
 StatusOr<Credentials> ReadCredentials(const v1::StoreCredentials& where) {
@@ -81,10 +82,11 @@ StatusOr<Credentials> ReadCredentials(const v1::StoreCredentials& where) {
     return InvalidField("credentials", "give one of file and environment");
   }
   const bool in_file = !where.file().empty();
-  auto credentials = in_file ? ReadCredentialFile(where.file()) : ReadVariables(where.environment());
+  auto credentials =
+      in_file ? ReadCredentialFile(where.file()) : ReadVariables(where.environment());
   RETURN_IF_ERROR(credentials.status());
-  RETURN_IF_ERROR(CheckCredentials(
-      *credentials, in_file ? "credentials.file" : "credentials.environment"));
+  RETURN_IF_ERROR(
+      CheckCredentials(*credentials, in_file ? "credentials.file" : "credentials.environment"));
   return credentials;
 }
 

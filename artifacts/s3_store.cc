@@ -28,7 +28,8 @@ constexpr absl::Duration kMaxLifetime = absl::Hours(24 * 7);
 // ---- what an answer means ----------------------------------------------------------------------
 
 absl::StatusCode CodeOfReply(int status, const std::string& code) {
-  static const auto* const codes = new std::map<std::string, absl::StatusCode>{  // for good
+  static const auto* const codes = new std::map<std::string, absl::StatusCode>{
+      // for good
       {"NoSuchKey", absl::StatusCode::kNotFound},
       {"NoSuchUpload", absl::StatusCode::kUnavailable},
       {"BadDigest", absl::StatusCode::kDataLoss},
@@ -41,7 +42,8 @@ absl::StatusCode CodeOfReply(int status, const std::string& code) {
       {"EntityTooLarge", absl::StatusCode::kResourceExhausted}};
   if (const auto known = codes->find(code); known != codes->end()) return known->second;
   switch (status) {
-    // No such bucket or user, or no server of S3 at all: that is not to be taken for no such object.
+    // No such bucket or user, or no server of S3 at all: that is not to be taken for no such
+    // object.
     case 404:
     case 401:
     case 403: return absl::StatusCode::kPermissionDenied;
@@ -122,7 +124,8 @@ std::optional<ContentRange> ReadContentRange(const std::string& text) {
 
 StatusOr<std::unique_ptr<ArtifactStore>> S3Store::Create(S3Options options) {
   ASSIGN_OR_RETURN(auto http, net::HttpClient::Create());
-  return std::unique_ptr<ArtifactStore>(new S3Store(std::move(options), std::move(http)));  // owned
+  return std::unique_ptr<ArtifactStore>(
+      new S3Store(std::move(options), std::move(http)));  // its constructor is private
 }
 
 StatusOr<net::HttpResponse> S3Store::Send(Request request, const std::stop_token& stop) {
@@ -187,11 +190,9 @@ Status S3Store::PutInParts(const std::string& key, const PutSource& source,
   auto parts = PutParts(key, source, upload, stop);
   Status status = parts.status();
   if (status.ok()) {
-    const auto ended = Send({.method = "POST",
-                             .key = key,
-                             .query = {{"uploadId", upload}},
-                             .body = *std::move(parts)},
-                            stop);
+    const auto ended = Send(
+        {.method = "POST", .key = key, .query = {{"uploadId", upload}}, .body = *std::move(parts)},
+        stop);
     status = ended.status();
     if (status.ok()) status = CheckCompleted(ended->body);
   }
@@ -199,14 +200,12 @@ Status S3Store::PutInParts(const std::string& key, const PutSource& source,
     const auto made = Head(key, stop);
     RETURN_IF_ERROR(made.status());
     if (made->bytes == source.bytes) return absl::OkStatus();
-    return absl::DataLossError(absl::StrCat(key, " has ", made->bytes, " bytes in the store, not ",
-                                            source.bytes));
+    return absl::DataLossError(
+        absl::StrCat(key, " has ", made->bytes, " bytes in the store, not ", source.bytes));
   }
-  // Its parts take room until somebody says that nothing will become of them; also when we stop.
-  (void)Send({.method = "DELETE",
-              .key = key,
-              .query = {{"uploadId", upload}},
-              .answer = kMaxAbort},
+  // Its parts take room until the server is told that nothing will become of them; also when we
+  // stop.
+  (void)Send({.method = "DELETE", .key = key, .query = {{"uploadId", upload}}, .answer = kMaxAbort},
              std::stop_token());
   return status;
 }
@@ -281,8 +280,7 @@ StatusOr<S3Store::GotPiece> S3Store::GetPiece(const std::string& key, const Piec
 }
 
 // No range is within nothing.
-StatusOr<S3Store::GotPiece> S3Store::GetEmpty(const std::string& key,
-                                              const std::stop_token& stop) {
+StatusOr<S3Store::GotPiece> S3Store::GetEmpty(const std::string& key, const std::stop_token& stop) {
   ASSIGN_OR_RETURN(const auto answer, Send({.method = "GET", .key = key}, stop));
   if (IsEmptyObject(answer)) return GotPiece();
   return absl::DataLossError("the store sends other bytes of " + key + " than it was asked for");
@@ -308,11 +306,10 @@ Status S3Store::Get(const std::string& key, const ByteRange& range, const PieceS
 
 StatusOr<ObjectPage> S3Store::List(const std::string& prefix, const std::string& after,
                                    std::stop_token stop) {
-  Request request{.method = "GET",
-                  .query = {{"list-type", "2"},
-                            {"max-keys", absl::StrCat(kMaxKeysOfPage)},
-                            {"prefix", prefix}},
-                  .reply_bytes = kMaxReplyBytes};
+  Request request{
+      .method = "GET",
+      .query = {{"list-type", "2"}, {"max-keys", absl::StrCat(kMaxKeysOfPage)}, {"prefix", prefix}},
+      .reply_bytes = kMaxReplyBytes};
   if (!after.empty()) request.query.emplace_back("start-after", after);
   ASSIGN_OR_RETURN(const net::HttpResponse answer, Send(std::move(request), stop));
   ASSIGN_OR_RETURN(ListReply reply, ReadListReply(answer.body));
@@ -323,7 +320,7 @@ StatusOr<ObjectPage> S3Store::List(const std::string& prefix, const std::string&
       return absl::DataLossError("the store lists other keys than it was asked for");
     }
     last = object.key;
-    if (!ValidateObjectKey(object.key).ok()) continue;  // somebody else's
+    if (!ValidateObjectKey(object.key).ok()) continue;  // it is not ours
     page.objects.push_back({std::move(object.key), object.bytes});
   }
   if (!reply.truncated) return page;

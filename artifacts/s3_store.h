@@ -1,11 +1,12 @@
 // A bucket of S3, or of what speaks like it: Google's Cloud Storage (its XML API with HMAC keys),
 // MinIO, Ceph, versitygw. Requests go out over net/, signed by artifacts/sigv4.h.
 //
-// Objects up to 16 MiB are put in one request, larger ones in parts, which become an object together
-// or not at all; what breaks off in between is given up with the server (AbortMultipartUpload). The
-// SHA-256 of every body is signed, and the server refuses others. Objects are read 16 MiB at a
-// time, each piece on condition that the object is still the one of the first. A piece of a larger
-// object is tried three times. Redirects are not followed: an entry names the server that is meant.
+// Objects up to 16 MiB are put in one request, larger ones in parts, which become an object
+// together or not at all; what breaks off in between is given up with the server
+// (AbortMultipartUpload). The SHA-256 of every body is signed, and the server refuses others.
+// Objects are read 16 MiB at a time, each piece on condition that the object is still the one of
+// the first. A piece of a larger object is tried three times. Redirects are not followed: an entry
+// names the server that is meant.
 #pragma once
 
 #include <memory>

@@ -61,8 +61,8 @@ std::string HmacSha256(std::string_view key, std::string_view text) {
 std::string UriEncode(std::string_view text, bool slashes) {
   std::string encoded;
   for (const char c : text) {
-    const bool plain = absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '-' ||
-                       c == '.' || c == '_' || c == '~' || (slashes && c == '/');
+    const bool plain = absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '.' ||
+                       c == '_' || c == '~' || (slashes && c == '/');
     if (plain) {
       encoded += c;
     } else {

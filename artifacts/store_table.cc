@@ -34,9 +34,9 @@ class StorePart : public ArtifactStore {
   }
   StatusOr<ObjectPage> List(const std::string& prefix, const std::string& after,
                             std::stop_token stop) override {
-    ASSIGN_OR_RETURN(ObjectPage page,
-                     whole_->List(prefix_ + prefix, after.empty() ? "" : prefix_ + after,
-                                  std::move(stop)));
+    ASSIGN_OR_RETURN(
+        ObjectPage page,
+        whole_->List(prefix_ + prefix, after.empty() ? "" : prefix_ + after, std::move(stop)));
     for (ObjectInfo& object : page.objects) object.key = object.key.substr(prefix_.size());
     if (!page.next.empty()) page.next = page.next.substr(prefix_.size());
     return page;
@@ -69,9 +69,9 @@ Status CheckNamespaces(const v1::ArtifactStore& entry) {
 StatusOr<SharedStore> OpenEntry(const v1::ArtifactStore& entry) {
   const StoreType* type = Registry<StoreType>::Get().Find(entry.type());
   if (type == nullptr) {
-    return InvalidField("type", absl::StrCat(Quoted(Printable(entry.type())), " is not one of ",
-                                             absl::StrJoin(Registry<StoreType>::Get().Names(),
-                                                           ", ")));
+    return InvalidField("type",
+                        absl::StrCat(Quoted(Printable(entry.type())), " is not one of ",
+                                     absl::StrJoin(Registry<StoreType>::Get().Names(), ", ")));
   }
   if (!entry.folder().empty()) {
     const Status valid = ValidateObjectKey(entry.folder());
@@ -96,7 +96,8 @@ StatusOr<std::unique_ptr<StoreTable>> StoreTable::Create(const v1::ArtifactStore
       return absl::InvalidArgumentError(shown + ": name: is that of another store: rename one");
     }
   }
-  return std::unique_ptr<StoreTable>(new StoreTable(std::move(entries)));  // owned at once
+  return std::unique_ptr<StoreTable>(
+      new StoreTable(std::move(entries)));  // its constructor is private
 }
 
 const StoreTable::Entry* StoreTable::FindAllowed(const std::string& store,
@@ -121,8 +122,8 @@ StatusOr<std::shared_ptr<ArtifactStore>> StoreTable::Find(  // shared: with thre
   RETURN_IF_ERROR(Check(store, ns));
   const Entry& entry = *FindAllowed(store, ns);
   const std::string& folder = entry.entry.folder();
-  return SharedStore(
-      new StorePart(entry.store, absl::StrCat(folder, folder.empty() ? "" : "/", ns, "/")));
+  return std::make_shared<StorePart>(entry.store,
+                                     absl::StrCat(folder, folder.empty() ? "" : "/", ns, "/"));
 }
 
 }  // namespace shirabe::artifacts

@@ -8,13 +8,13 @@
 #include <string>
 #include <vector>
 
+#include "artifacts/store_table.h"
 #include "base/clock.h"
 #include "client/client.h"
 #include "client/records/namespace_guard.h"
 #include "client/state_location.h"
 #include "db/store.h"
 #include "experiment/experiment_controller.h"
-#include "artifacts/store_table.h"
 #include "trial/pod/pod_options.h"
 
 namespace shirabe::client {

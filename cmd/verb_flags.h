@@ -22,7 +22,7 @@ struct Globals {
   std::string token_file;
   std::string ca;
   std::string ns;
-  std::string stores;        // of the verbs with --stores
+  std::string stores;         // of the verbs with --stores
   bool knows_stores = false;  // it is one of these: without a file there are none
   std::string color = "auto";
   bool quiet = false;

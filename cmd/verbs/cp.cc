@@ -71,8 +71,8 @@ Status FetchCopy(const v1::Checkpoint& checkpoint, const v1::ArtifactPolicy& pol
                 trial::CopyIn(checkpoint, to, {&retrying, policy.prefix()}));
 }
 
-Status CopyCheckpoint(client::Client& client, const CopyWish& wish,
-                      const trial::FileLayout& layout, const StoreTablePtr& stores) {
+Status CopyCheckpoint(client::Client& client, const CopyWish& wish, const trial::FileLayout& layout,
+                      const StoreTablePtr& stores) {
   ASSIGN_OR_RETURN(const v1::Checkpoint checkpoint, ChooseCheckpoint(client, wish));
   const Status local = trial::CheckpointStore(&layout).Export(checkpoint, wish.to);
   if (!absl::IsNotFound(local) && !absl::IsDataLoss(local)) return local;

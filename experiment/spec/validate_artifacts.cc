@@ -36,8 +36,9 @@ void CheckArtifacts(const v1::ExperimentSpec& spec, Findings& findings) {
                                          " must be " + kPrefixRule);
   }
   if (spec.shirabe().ask_and_tell()) {
-    return findings.Error(path, "callers that run trials themselves (askAndTell) keep their own "
-                                "files: remove it");
+    return findings.Error(path,
+                          "callers that run trials themselves (askAndTell) keep their own "
+                          "files: remove it");
   }
   if (!policy.checkpoints()) findings.Warn(path, "nothing is copied: set checkpoints: true");
 }

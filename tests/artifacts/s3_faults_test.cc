@@ -87,23 +87,23 @@ TEST(S3Faults, AnErrorThatIsNoXmlIsOneAllTheSame) {
 }
 
 TEST(S3Faults, MoreThanWasAskedForIsNotRead) {
-  FakeApiServer huge(Say(206, std::string(8 << 20, 'x'),
-                         {{"ETag", "\"e\""}, {"Content-Range", "bytes 0-0/1"}}));
+  FakeApiServer huge(
+      Say(206, std::string(8 << 20, 'x'), {{"ETag", "\"e\""}, {"Content-Range", "bytes 0-0/1"}}));
   EXPECT_TRUE(absl::IsUnavailable(HeadAt(huge))) << HeadAt(huge);
 }
 
 TEST(S3Faults, AnswersThatDoNotFitAreRefused) {
   using Headers = FakeExchange::Headers;
   const std::vector<std::tuple<int, std::string, Headers>> replies = {
-      {200, "0123456789", {{"ETag", "\"e\""}}},                                       // the whole
-      {206, "0123", {{"ETag", "\"e\""}, {"Content-Range", "bytes 0-9/10"}}},          // fewer
-      {206, "0123456789", {{"ETag", "\"e\""}, {"Content-Range", "bytes 1-10/20"}}},   // elsewhere
-      {206, "0123456789", {{"ETag", "\"e\""}, {"Content-Range", "bytes 0-9/5"}}},     // behind
-      {206, "0123456789", {{"ETag", "\"e\""}}},                                       // where?
-      {206, "0123456789", {{"ETag", "\"e\""}, {"Content-Range", "bytes 0-9/*"}}},     //
+      {200, "0123456789", {{"ETag", "\"e\""}}},                                      // the whole
+      {206, "0123", {{"ETag", "\"e\""}, {"Content-Range", "bytes 0-9/10"}}},         // fewer
+      {206, "0123456789", {{"ETag", "\"e\""}, {"Content-Range", "bytes 1-10/20"}}},  // elsewhere
+      {206, "0123456789", {{"ETag", "\"e\""}, {"Content-Range", "bytes 0-9/5"}}},    // behind
+      {206, "0123456789", {{"ETag", "\"e\""}}},                                      // where?
+      {206, "0123456789", {{"ETag", "\"e\""}, {"Content-Range", "bytes 0-9/*"}}},    //
       {206, "0123456789", {{"ETag", "\"e\""}, {"Content-Range", "bytes 0-9/99999999999999999999"}}},
-      {206, "01", {{"ETag", "\"e\""}, {"Content-Range", "bytes 0-1/1000"}}},          // no end
-      {206, "0123456789", {{"Content-Range", "bytes 0-9/10"}}},                       // no ETag
+      {206, "01", {{"ETag", "\"e\""}, {"Content-Range", "bytes 0-1/1000"}}},  // no end
+      {206, "0123456789", {{"Content-Range", "bytes 0-9/10"}}},               // no ETag
       {206, "0123456789", {{"ETag", "<x>"}, {"Content-Range", "bytes 0-9/10"}}}};
   for (const auto& [status, body, headers] : replies) {
     FakeApiServer server(Say(status, body, headers));

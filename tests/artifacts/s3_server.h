@@ -67,12 +67,11 @@ class S3Server {
   // Returns when it answers.
   void Start() {
     const std::string address = absl::StrCat("127.0.0.1:", port_);
-    std::vector<std::string> words = {"setpriv",        "--pdeathsig", "KILL",
-                                      Program(),        "--access",    kAccessKey,
-                                      "--secret",       kSecretKey,    "--port",
-                                      address,          "--quiet",     "--keep-alive",
-                                      "posix",          "--sidecar",   folder_ + "/attributes",
-                                      data()};
+    std::vector<std::string> words = {
+        "setpriv",  "--pdeathsig",  "KILL",     Program(),   "--access",
+        kAccessKey, "--secret",     kSecretKey, "--port",    address,
+        "--quiet",  "--keep-alive", "posix",    "--sidecar", folder_ + "/attributes",
+        data()};
     std::vector<char*> argv;
     for (std::string& word : words) argv.push_back(word.data());
     argv.push_back(nullptr);

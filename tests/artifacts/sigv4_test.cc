@@ -14,8 +14,9 @@ namespace {
 using testing::EndsWith;
 using testing::HasSubstr;
 
-const Signer kExample{.credentials = {"AKIAIOSFODNN7EXAMPLE", "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"},
-                      .region = "us-east-1"};
+const Signer kExample{
+    .credentials = {"AKIAIOSFODNN7EXAMPLE", "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"},
+    .region = "us-east-1"};
 const SigningTime kExampleTime{"20130524", "20130524T000000Z"};
 constexpr char kHost[] = "examplebucket.s3.amazonaws.com";
 
@@ -43,8 +44,8 @@ TEST(SigV4, GetObject) {
 }
 
 TEST(SigV4, PutObject) {
-  RequestToSign request = Example("PUT", "/" + UriEncode("test$file.text", true),
-                                  "Welcome to Amazon S3.");
+  RequestToSign request =
+      Example("PUT", "/" + UriEncode("test$file.text", true), "Welcome to Amazon S3.");
   request.headers.emplace_back("date", "Fri, 24 May 2013 00:00:00 GMT");
   request.headers.emplace_back("x-amz-storage-class", "REDUCED_REDUNDANCY");
   EXPECT_EQ(SignatureOf(request),

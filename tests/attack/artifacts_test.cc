@@ -60,10 +60,10 @@ TEST_F(ArtifactsAttackTest, AStoreOfAnotherNamespaceIsAsGoodAsNone) {
 TEST_F(ArtifactsAttackTest, APrefixLeadsNowhereElse) {
   ServeWithStores();
   for (const std::string& prefix :
-       {std::string("../blue"), std::string("/etc"), std::string("a/../../blue"), std::string("a//b"),
-        std::string("a/"), std::string("_/other"), std::string("a/_/other"), std::string(".hidden"),
-        std::string("a/.b"), std::string("x.partial"), std::string("a%2e%2e"), std::string("a\\\\b"),
-        std::string(201, 'a')}) {
+       {std::string("../blue"), std::string("/etc"), std::string("a/../../blue"),
+        std::string("a//b"), std::string("a/"), std::string("_/other"), std::string("a/_/other"),
+        std::string(".hidden"), std::string("a/.b"), std::string("x.partial"),
+        std::string("a%2e%2e"), std::string("a\\\\b"), std::string(201, 'a')}) {
     const auto reply = Apply(SpecWith(
         "one", absl::StrCat("{store: reds, checkpoints: true, prefix: \"", prefix, "\"}")));
     EXPECT_GE(reply.status, 400) << prefix;
@@ -78,11 +78,11 @@ TEST_F(ArtifactsAttackTest, APrefixLeadsNowhereElse) {
 TEST_F(ArtifactsAttackTest, ACheckpointOfLinksCopiesNothingOfTheServer) {
   ServeWithStores();
   cli_.Write("secret", "a secret of the server");
-  const std::string script =
-      absl::StrCat("echo loss=$1; cd $SHIRABE_CHECKPOINT_DIR; mkdir 1.tmp 2.tmp; ln -s ",
-                   cli_.Path("secret"), " 1.tmp/model; mv 1.tmp 1; echo x > 2.tmp/model; mv 2.tmp 2; "
-                                        "ln -s ",
-                   cli_.Path(""), " 3");
+  const std::string script = absl::StrCat(
+      "echo loss=$1; cd $SHIRABE_CHECKPOINT_DIR; mkdir 1.tmp 2.tmp; ln -s ", cli_.Path("secret"),
+      " 1.tmp/model; mv 1.tmp 1; echo x > 2.tmp/model; mv 2.tmp 2; "
+      "ln -s ",
+      cli_.Path(""), " 3");
   EXPECT_LT(Apply(SpecWith("links", "{store: reds, checkpoints: true}", script)).status, 300);
   EXPECT_TRUE(cmd::Eventually([&] { return HasSucceeded("red", "links"); })) << server_->Err();
   EXPECT_TRUE(fs::exists(cli_.Path("of-red/red/_/links/1/1/2/manifest.json")));
@@ -100,8 +100,9 @@ TEST_F(ArtifactsAttackTest, ACheckpointOfLinksCopiesNothingOfTheServer) {
 TEST_F(ArtifactsAttackTest, LinksInAStoreAreNotFollowed) {
   ServeWithStores();
   fs::create_directory_symlink(cli_.Path("of-blue"), cli_.Path("of-red/red"));
-  const std::string script = "echo loss=$1; cd $SHIRABE_CHECKPOINT_DIR; mkdir 1.tmp; echo x > "
-                             "1.tmp/model; mv 1.tmp 1";
+  const std::string script =
+      "echo loss=$1; cd $SHIRABE_CHECKPOINT_DIR; mkdir 1.tmp; echo x > "
+      "1.tmp/model; mv 1.tmp 1";
   EXPECT_LT(Apply(SpecWith("links", "{store: reds, checkpoints: true}", script)).status, 300);
   EXPECT_TRUE(cmd::Eventually([&] { return HasSucceeded("red", "links"); })) << server_->Err();
   EXPECT_TRUE(fs::is_empty(cli_.Path("of-blue")));
@@ -118,11 +119,12 @@ TEST_F(ArtifactsAttackTest, CredentialsAreToldNowhere) {
   const std::string secret = "0f5e-the-secret-of-the-store";
   // A wrong one: each error is a chance to tell it.
   Serve({"--stores",
-         cli_.Write("stores.yaml",
-                    absl::StrCat("stores: [{name: reds, type: s3, namespaces: [red], bucket: bucket, "
-                                 "endpoint: \"",
-                                 store.endpoint(), "\", credentials: {file: ",
-                                 store.CredentialFile(secret), "}}]\n"))});
+         cli_.Write(
+             "stores.yaml",
+             absl::StrCat("stores: [{name: reds, type: s3, namespaces: [red], bucket: bucket, "
+                          "endpoint: \"",
+                          store.endpoint(),
+                          "\", credentials: {file: ", store.CredentialFile(secret), "}}]\n"))});
   const std::string script =
       absl::StrCat("echo loss=$1; env > ", cli_.Path("environment"),
                    "; cat /proc/$PPID/environ /proc/$PPID/cmdline > ", cli_.Path("parent"),

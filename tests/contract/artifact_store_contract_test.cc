@@ -67,7 +67,8 @@ std::unique_ptr<S3Server> ArtifactStoreContract::server;
 int ArtifactStoreContract::count = 0;
 
 TEST_P(ArtifactStoreContract, GivesBackWhatWasPut) {
-  for (const std::string& text : {std::string("hello"), std::string(), std::string("\0\n\xff", 3)}) {
+  for (const std::string& text :
+       {std::string("hello"), std::string(), std::string("\0\n\xff", 3)}) {
     ASSERT_TRUE(PutText(store(), "a/b-1.x", text).ok()) << PutText(store(), "a/b-1.x", text);
     EXPECT_EQ(GetRange(store(), "a/b-1.x").value_or("none"), text);
     const auto info = store().Head("a/b-1.x", {});

@@ -1,6 +1,6 @@
-// Copies of checkpoints by the program itself, in a directory and in the bucket of a real S3 server:
-// they are there when a trial has ended, and a trial goes on from there where the machine's own
-// files are gone.
+// Copies of checkpoints by the program itself, in a directory and in the bucket of a real S3
+// server: they are there when a trial has ended, and a trial goes on from there where the machine's
+// own files are gone.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -42,10 +42,10 @@ class ArtifactsTest : public testing::TestWithParam<std::string> {
       if (!S3Server::IsInstalled()) GTEST_SKIP() << S3Server::kMissing;
       server_ = std::make_unique<S3Server>();
       objects_ = server_->bucket();
-      WriteStores(absl::StrCat("{name: team, type: s3, bucket: bucket, namespaces: [default], "
-                               "endpoint: \"",
-                               server_->endpoint(), "\", credentials: {file: ",
-                               server_->CredentialFile(), "}}"));
+      WriteStores(absl::StrCat(
+          "{name: team, type: s3, bucket: bucket, namespaces: [default], "
+          "endpoint: \"",
+          server_->endpoint(), "\", credentials: {file: ", server_->CredentialFile(), "}}"));
     } else {
       objects_ = cli_.Path("objects");
       fs::create_directory(objects_);
@@ -55,8 +55,9 @@ class ArtifactsTest : public testing::TestWithParam<std::string> {
     SmallSpec spec{.name = "small"};
     spec.parallel = spec.trials = 1;
     spec.container = ScriptCommand(cli_.Write("trainer.sh", kCopiedTrainer));
-    spec.more = "shirabe: {artifacts: {store: team, prefix: vision/small, checkpoints: true}, "
-                "checkpoint: {keep: {best: 0, latest: 1}}}";
+    spec.more =
+        "shirabe: {artifacts: {store: team, prefix: vision/small, checkpoints: true}, "
+        "checkpoint: {keep: {best: 0, latest: 1}}}";
     file_ = cli_.Write("small.yaml", Yaml(spec));
   }
   void WriteStores(const std::string& entry) {

@@ -191,7 +191,10 @@ TEST_F(CheckpointCopyTest, WhatWasChangedInTheStoreIsFoundOut) {
   const std::string manifest = folder() + "/manifest.json";
   const std::string text = *ReadFile(file);
   const std::vector<std::pair<std::string, std::string>> changes = {
-      {file, text + "more"}, {file, "other"}, {manifest, "{}"}, {manifest, ""},
+      {file, text + "more"},
+      {file, "other"},
+      {manifest, "{}"},
+      {manifest, ""},
       {manifest, *ReadFile(manifest) + " "}};
   for (const auto& [path, contents] : changes) {
     const std::string before = *ReadFile(path);
@@ -211,9 +214,11 @@ TEST_F(CheckpointCopyTest, AManifestThatLeadsElsewhereIsRefused) {
   FailingStore store = MakeStore();
   ASSERT_TRUE(Out(store).ok());
   const std::string own = *ReadFile(folder() + "/manifest.json");
-  for (const auto& [from, to] : std::vector<std::pair<std::string, std::string>>{
-           {"\"optimizer\"", "\"../../evil\""}, {"\"optimizer\"", "\"/etc/evil\""},
-           {"\"exp-1\"", "\"exp-2\""}, {"\"step\":10", "\"step\":11"}}) {
+  for (const auto& [from, to] :
+       std::vector<std::pair<std::string, std::string>>{{"\"optimizer\"", "\"../../evil\""},
+                                                        {"\"optimizer\"", "\"/etc/evil\""},
+                                                        {"\"exp-1\"", "\"exp-2\""},
+                                                        {"\"step\":10", "\"step\":11"}}) {
     std::string text = own;
     ASSERT_NE(text.find(from), std::string::npos) << own;
     text.replace(text.find(from), from.size(), to);

@@ -85,8 +85,7 @@ void CheckpointCopier::Copy(const v1::Checkpoint& checkpoint) {
   });
 }
 
-Status CheckpointCopier::CopyNow(const v1::Checkpoint& checkpoint,
-                                 const v1::ArtifactPolicy& policy,
+Status CheckpointCopier::CopyNow(const v1::Checkpoint& checkpoint, const v1::ArtifactPolicy& policy,
                                  const std::stop_token& stop) const {
   ASSIGN_OR_RETURN(const Target target, TargetOf(checkpoint.namespace_(), policy));
   artifacts::RetryingStore store(target.store.get(), options_.calls);
@@ -202,7 +201,8 @@ void CheckpointCopier::Remove(const v1::Checkpoint& checkpoint, const v1::Artifa
     }
     if (status.ok() || absl::IsCancelled(status)) return;
     Log(LogLevel::kWarning, "failed to delete the copy of an unneeded checkpoint",
-        {{"store", policy.store()}, {"copy", CopyOf(policy.prefix(), checkpoint)},
+        {{"store", policy.store()},
+         {"copy", CopyOf(policy.prefix(), checkpoint)},
          {"error", Message(status)}});
   });
 }
@@ -225,8 +225,10 @@ void CheckpointCopier::RemoveAllOf(const ExperimentKey& key, const v1::ArtifactP
     const Status status = RemoveNow(key, policy);
     if (!status.ok()) {
       Log(LogLevel::kWarning, "failed to delete the copies of a deleted experiment's checkpoints",
-          {{"experiment", ToString(key)}, {"store", policy.store()},
-           {"below", CopiesOfExperiment(policy.prefix(), key)}, {"error", Message(status)}});
+          {{"experiment", ToString(key)},
+           {"store", policy.store()},
+           {"below", CopiesOfExperiment(policy.prefix(), key)},
+           {"error", Message(status)}});
     }
     {
       const MutexLock lock(mutex_);

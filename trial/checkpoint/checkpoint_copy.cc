@@ -64,8 +64,7 @@ Status PutFiles(const Manifest& manifest, FileTree& tree, const std::string& fol
 }
 
 // That the store has said so is not enough.
-Status CheckFiles(const Manifest& manifest, const std::string& folder,
-                  const CheckpointCopy& copy) {
+Status CheckFiles(const Manifest& manifest, const std::string& folder, const CheckpointCopy& copy) {
   ASSIGN_OR_RETURN(const auto there, ListFiles(folder, copy));
   for (const ManifestFile& file : manifest.files) {
     if (Has(there, FileKey(folder, file), file.bytes)) continue;
@@ -135,8 +134,8 @@ Status GetFiles(const Manifest& manifest, const std::string& folder, const std::
 Status FillStaging(const v1::Checkpoint& checkpoint, const std::string& staging,
                    const CheckpointCopy& copy) {
   const std::string folder = CopyOf(copy.prefix, checkpoint);
-  ASSIGN_OR_RETURN(const std::string text, GetText(*copy.store, folder + kManifestKey,
-                                                   kMaxManifestBytes, copy.stop));
+  ASSIGN_OR_RETURN(const std::string text,
+                   GetText(*copy.store, folder + kManifestKey, kMaxManifestBytes, copy.stop));
   ASSIGN_OR_RETURN(const Manifest manifest, ReadCopiedManifest(checkpoint, text));
   RETURN_IF_ERROR(MakeDirs(staging));
   RETURN_IF_ERROR(GetFiles(manifest, folder, staging, copy));
@@ -185,9 +184,9 @@ Status CopyOut(const v1::Checkpoint& checkpoint, const std::string& checkpoint_d
   RETURN_IF_ERROR(PutFiles(manifest, local.tree, folder, copy));
   RETURN_IF_ERROR(CheckFiles(manifest, folder, copy));
   ASSIGN_OR_RETURN(const Fd fd, local.tree.OpenFile(kManifestName));
-  return copy.store->Put(
-      folder + kManifestKey,
-      {fd.get(), static_cast<int64_t>(own.text.size()), checkpoint.digest()}, copy.stop);
+  return copy.store->Put(folder + kManifestKey,
+                         {fd.get(), static_cast<int64_t>(own.text.size()), checkpoint.digest()},
+                         copy.stop);
 }
 
 Status CopyIn(const v1::Checkpoint& checkpoint, const std::string& path,

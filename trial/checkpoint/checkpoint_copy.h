@@ -1,11 +1,11 @@
 // A checkpoint in an artifact store, below the namespace's part of it:
 //   PREFIX/_/EXPERIMENT/TRIAL/ATTEMPT/STEP/files/SHA256   its files, called by their contents
 //   …/STEP/manifest.json                                  its manifest, put last
-// "_" cannot be a name of a prefix, so that nothing of one experiment lies within another. Whoever
-// finds a manifest finds all: its SHA-256 is the digest in the record, and the manifest has those of
-// the files. So whatever somebody changes there is found before anyone resumes from it, and a copy
-// that was cut off is gone on with where it was. Thread-safe for different checkpoints; the calls
-// block, and end soon with kCancelled once `stop` is requested.
+// "_" cannot be a name of a prefix, so that nothing of one experiment lies within another. Where
+// there is a manifest there is all: its SHA-256 is the digest in the record, and the manifest has
+// those of the files. So whatever is changed there is found before anyone resumes from it, and a
+// copy that was cut off is gone on with where it was. Thread-safe for different checkpoints; the
+// calls block, and end soon with kCancelled once `stop` is requested.
 #pragma once
 
 #include <stop_token>
@@ -33,8 +33,9 @@ struct CheckpointCopy {
 Status CopyOut(const v1::Checkpoint& checkpoint, const std::string& checkpoint_dir,
                const CheckpointCopy& copy);
 
-// Makes it the folder `path`, whole or not at all, and durable; in the place of what stands there. kNotFound if it is not in the store; kDataLoss if what is there is not what
-// was committed; kResourceExhausted: no space here; else the store's errors.
+// Makes it the folder `path`, whole or not at all, and durable; in the place of what stands there.
+// kNotFound if it is not in the store; kDataLoss if what is there is not what was committed;
+// kResourceExhausted: no space here; else the store's errors.
 Status CopyIn(const v1::Checkpoint& checkpoint, const std::string& path,
               const CheckpointCopy& copy);
 

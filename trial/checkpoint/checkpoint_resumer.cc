@@ -182,8 +182,7 @@ void Resumer::FetchCopy(const v1::Checkpoint& checkpoint, Task& task) const {
   } else if (absl::IsNotFound(fetched)) {
     task.answer = absl::NotFoundError(Message(task.answer.status()) + ", nor in its store");
   } else if (absl::IsDataLoss(fetched)) {
-    task.answer =
-        absl::DataLossError(Message(task.answer.status()) + "; " + Message(fetched));
+    task.answer = absl::DataLossError(Message(task.answer.status()) + "; " + Message(fetched));
   } else {
     task.answer = fetched;
   }

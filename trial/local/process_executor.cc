@@ -24,9 +24,9 @@ ProcessExecutor::ProcessExecutor(const ExecutorOptions& options)
       launcher_(options),
       layout_(launcher_.layout()),
       endpoints_(&layout_, options.status_handlers),
-      committer_(&layout_, options.clock,
-                 [this](const ExperimentKey& experiment) { Announce({experiment}); },
-                 options.stores),
+      committer_(
+          &layout_, options.clock,
+          [this](const ExperimentKey& experiment) { Announce({experiment}); }, options.stores),
       attempts_({.clock = options.clock,
                  .host = ThisProcess().host,
                  .devices = options.devices,
@@ -214,8 +214,7 @@ void ProcessExecutor::UseVolume(const ExperimentKey& experiment, const v1::Exper
   committer_.copier().SetPolicy(experiment, spec.shirabe().artifacts());
 }
 
-void ProcessExecutor::CleanVolume(const ExperimentKey& experiment,
-                                  const v1::ExperimentSpec& spec) {
+void ProcessExecutor::CleanVolume(const ExperimentKey& experiment, const v1::ExperimentSpec& spec) {
   if (spec.shirabe().artifacts().store().empty()) return;
   committer_.copier().RemoveAllOf(experiment, spec.shirabe().artifacts());
 }
