@@ -30,9 +30,9 @@
 namespace shirabe::trial {
 
 struct CopierOptions {
-  const FileLayout* layout = nullptr;  // outlives it
-  std::shared_ptr<const artifacts::StoreTable>
-      stores;                                      // shared: by executors; null = there are none
+  const FileLayout* layout = nullptr;                           // outlives it
+  using Stores = std::shared_ptr<const artifacts::StoreTable>;  // shared: by executors
+  Stores stores;                                                // null = there are none
   std::function<void(const AttemptKey&)> on_idle;  // nothing of the attempt is on its way any more
   std::function<void(const ExperimentKey&)> on_removed;
   // Of one call of the store, and of a checkpoint as a whole.
