@@ -64,7 +64,8 @@ StatusOr<v1::Checkpoint> ChooseCheckpoint(client::Client& client, const CopyWish
 // From the store that the experiment names.
 Status FetchCopy(const v1::Checkpoint& checkpoint, const v1::ArtifactPolicy& policy,
                  const StoreTablePtr& stores, const std::string& to) {
-  if (stores == nullptr) return absl::NotFoundError("no stores are known here (--stores FILE)");
+  const Status known = stores->Check(policy.store(), checkpoint.namespace_());
+  if (!known.ok()) return absl::NotFoundError(Message(known));
   ASSIGN_OR_RETURN(const auto store, stores->Find(policy.store(), checkpoint.namespace_()));
   artifacts::RetryingStore retrying(store.get(), {});
   return Prefix("store " + policy.store(),

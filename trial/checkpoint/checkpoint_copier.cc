@@ -13,6 +13,7 @@ namespace {
 
 constexpr size_t kCopyThreads = 4;
 constexpr size_t kRemovalThreads = 2;
+constexpr absl::Duration kMaxWaitForRemovals = absl::Seconds(10);
 
 std::string Steps(const std::set<int64_t>& steps) {
   return absl::StrCat(steps.size(), steps.size() == 1 ? " checkpoint" : " checkpoints",
@@ -25,9 +26,12 @@ CheckpointCopier::CheckpointCopier(CopierOptions options)
     : options_(std::move(options)), copies_(kCopyThreads), removals_(kRemovalThreads) {}
 
 void CheckpointCopier::End() {
-  stop_.request_stop();
   {
-    const MutexLock lock(mutex_);
+    MutexLock lock(mutex_);
+    removed_.WaitFor(lock, kMaxWaitForRemovals, [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+      return removals_under_way_ == 0;
+    });
+    stop_.request_stop();
     for (auto& [key, tracked] : attempts_) tracked.stop.request_stop();
   }
   copies_.End();
@@ -192,7 +196,7 @@ void CheckpointCopier::Prune(const v1::Checkpoint& checkpoint) {
 }
 
 void CheckpointCopier::Remove(const v1::Checkpoint& checkpoint, const v1::ArtifactPolicy& policy) {
-  removals_.Run([this, checkpoint, policy] {
+  RunRemoval([this, checkpoint, policy] {
     const auto target = TargetOf(checkpoint.namespace_(), policy);
     Status status = target.status();
     if (target.ok()) {
@@ -204,6 +208,19 @@ void CheckpointCopier::Remove(const v1::Checkpoint& checkpoint, const v1::Artifa
         {{"store", policy.store()},
          {"copy", CopyOf(policy.prefix(), checkpoint)},
          {"error", Message(status)}});
+  });
+}
+
+void CheckpointCopier::RunRemoval(std::function<void()> removal) {
+  {
+    const MutexLock lock(mutex_);
+    ++removals_under_way_;
+  }
+  removals_.Run([this, removal = std::move(removal)] {
+    removal();
+    const MutexLock lock(mutex_);
+    --removals_under_way_;
+    removed_.NotifyAll();
   });
 }
 
@@ -221,7 +238,7 @@ void CheckpointCopier::RemoveAllOf(const ExperimentKey& key, const v1::ArtifactP
     policies_.erase(key);
     if (!removing_.insert(key).second) return;
   }
-  removals_.Run([this, key, policy] {
+  RunRemoval([this, key, policy] {
     const Status status = RemoveNow(key, policy);
     if (!status.ok()) {
       Log(LogLevel::kWarning, "failed to delete the copies of a deleted experiment's checkpoints",

@@ -45,7 +45,7 @@ class CheckpointCopier {
  public:
   explicit CheckpointCopier(CopierOptions options);
   ~CheckpointCopier() { End(); }
-  // Interrupts what is under way, and waits for it.
+  // Waits for what is being removed, for up to ten seconds; interrupts what is under way then.
   void End();
 
   // What the experiment's specification says.
@@ -96,6 +96,8 @@ class CheckpointCopier {
                  const std::stop_token& stop) const;
   void FinishCopy(const v1::Checkpoint& checkpoint, const Status& status);
   void Remove(const v1::Checkpoint& checkpoint, const v1::ArtifactPolicy& policy);
+  // Does it in a thread for removals.
+  void RunRemoval(std::function<void()> removal);
   Status RemoveNow(const ExperimentKey& key, const v1::ArtifactPolicy& policy) const;
 
   const CopierOptions options_;
@@ -104,6 +106,8 @@ class CheckpointCopier {
   std::map<ExperimentKey, v1::ArtifactPolicy> policies_ ABSL_GUARDED_BY(mutex_);
   std::map<AttemptKey, TrackedCopies> attempts_ ABSL_GUARDED_BY(mutex_);
   std::set<ExperimentKey> removing_ ABSL_GUARDED_BY(mutex_);
+  int removals_under_way_ ABSL_GUARDED_BY(mutex_) = 0;
+  CondVar removed_;
   // Last, because their threads use all of the above. Removals wait for no copy.
   TaskPool copies_;
   TaskPool removals_;
