@@ -28,8 +28,7 @@ constexpr absl::Duration kMaxLifetime = absl::Hours(24 * 7);
 // ---- what an answer means ----------------------------------------------------------------------
 
 absl::StatusCode CodeOfReply(int status, const std::string& code) {
-  static const auto* const codes = new std::map<std::string, absl::StatusCode>{
-      // for good
+  static const std::map<std::string, absl::StatusCode> codes = {
       {"NoSuchKey", absl::StatusCode::kNotFound},
       {"NoSuchUpload", absl::StatusCode::kUnavailable},
       {"BadDigest", absl::StatusCode::kDataLoss},
@@ -40,7 +39,7 @@ absl::StatusCode CodeOfReply(int status, const std::string& code) {
       {"InsufficientStorage", absl::StatusCode::kResourceExhausted},
       {"XMinioStorageFull", absl::StatusCode::kResourceExhausted},
       {"EntityTooLarge", absl::StatusCode::kResourceExhausted}};
-  if (const auto known = codes->find(code); known != codes->end()) return known->second;
+  if (const auto known = codes.find(code); known != codes.end()) return known->second;
   switch (status) {
     // No such bucket or user, or no server of S3 at all: that is not to be taken for no such
     // object.
@@ -124,8 +123,8 @@ std::optional<ContentRange> ReadContentRange(const std::string& text) {
 
 StatusOr<std::unique_ptr<ArtifactStore>> S3Store::Create(S3Options options) {
   ASSIGN_OR_RETURN(auto http, net::HttpClient::Create());
-  return std::unique_ptr<ArtifactStore>(
-      new S3Store(std::move(options), std::move(http)));  // its constructor is private
+  std::unique_ptr<S3Store> store(new S3Store(std::move(options), std::move(http)));  // private
+  return store;
 }
 
 StatusOr<net::HttpResponse> S3Store::Send(Request request, const std::stop_token& stop) {

@@ -96,8 +96,7 @@ StatusOr<std::unique_ptr<StoreTable>> StoreTable::Create(const v1::ArtifactStore
       return absl::InvalidArgumentError(shown + ": name: is that of another store: rename one");
     }
   }
-  return std::unique_ptr<StoreTable>(
-      new StoreTable(std::move(entries)));  // its constructor is private
+  return std::unique_ptr<StoreTable>(new StoreTable(std::move(entries)));  // private
 }
 
 const StoreTable::Entry* StoreTable::FindAllowed(const std::string& store,

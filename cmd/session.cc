@@ -1,7 +1,6 @@
 #include "cmd/session.h"
 
 #include <grpc/support/log.h>
-#include <unistd.h>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
@@ -15,7 +14,6 @@
 #include "client/remote_client.h"
 #include "client/store_backup.h"
 #include "cmd/api_server_proxy.h"
-#include "cmd/spec_file.h"
 #include "cmd/terminal.h"
 
 namespace shirabe::cmd {
@@ -172,18 +170,6 @@ StatusOr<Session> OpenSession(const Globals& globals, bool read_only) {
   ASSIGN_OR_RETURN(const client::StateLocation place, StateLocationOf(named));
   ASSIGN_OR_RETURN(auto client, OpenRemote(access, place));
   return Session{std::move(client), place.ns, place.ns_is_default};
-}
-
-StatusOr<StoreTablePtr> FindStores(const Globals& globals, const client::StateLocation& place) {
-  const std::string usual = place.home + "/stores.yaml";
-  const bool named = !globals.stores.empty();
-  if (!named && access(usual.c_str(), F_OK) != 0) {
-    if (!globals.knows_stores) return StoreTablePtr();
-    ASSIGN_OR_RETURN(auto none, artifacts::StoreTable::Create({}));
-    return StoreTablePtr(std::move(none));
-  }
-  ASSIGN_OR_RETURN(auto table, LoadStores(named ? globals.stores : usual));
-  return StoreTablePtr(std::move(table));
 }
 
 StatusOr<LocalSession> OpenLocal(const Globals& globals, bool read_only) {

@@ -7,6 +7,7 @@
 
 #include "base/status.h"
 #include "client/local_client.h"
+#include "cmd/artifact_stores.h"
 #include "cmd/server_contexts.h"
 #include "cmd/verb_flags.h"
 
@@ -30,10 +31,6 @@ struct LocalSession {
   client::StateLocation place;
 };
 StatusOr<client::StateLocation> StateLocationOf(const Globals& globals);
-// The administrator's stores: of --stores, else of stores.yaml in the state's folder. If there is
-// neither, none; null for a verb that another process may know them better than.
-using StoreTablePtr = std::shared_ptr<const artifacts::StoreTable>;  // shared: with executors
-StatusOr<StoreTablePtr> FindStores(const Globals& globals, const client::StateLocation& place);
 StatusOr<LocalSession> OpenLocal(const Globals& globals, bool read_only);
 
 }  // namespace shirabe::cmd

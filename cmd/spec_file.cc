@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdlib>
 
 #include "absl/strings/str_cat.h"
 #include "base/file_io.h"
@@ -11,7 +10,6 @@
 #include "cmd/terminal.h"
 #include "convert/report_text.h"
 #include "experiment/spec/node_pools_file.h"
-#include "experiment/spec/stores_file.h"
 
 namespace shirabe::cmd {
 namespace {
@@ -104,22 +102,6 @@ StatusOr<v1::NodePools> LoadNodes(const std::string& path) {
   experiment::ParsedNodes nodes = experiment::ParseNodes(text);
   RETURN_IF_ERROR(ErrorsIn(path, Print(nodes.findings, path)));
   return std::move(nodes.pools);
-}
-
-StatusOr<std::unique_ptr<artifacts::StoreTable>> LoadStores(const std::string& path) {
-  ASSIGN_OR_RETURN(const std::string text, ReadFile(path, kMaxBytes));
-  const experiment::ParsedStores parsed = experiment::ParseStores(text);
-  RETURN_IF_ERROR(ErrorsIn(path, Print(parsed.findings, path)));
-  auto table = artifacts::StoreTable::Create(parsed.stores);
-  for (const v1::ArtifactStore& store : parsed.stores.stores()) {
-    // They have been read; no program that we start needs them.
-    const std::string& name = store.credentials().environment();
-    if (name.empty()) continue;
-    unsetenv((name + "_ACCESS_KEY").c_str());
-    unsetenv((name + "_SECRET_KEY").c_str());
-  }
-  RETURN_IF_ERROR(Prefix(path, table.status()));
-  return table;
 }
 
 StatusOr<std::vector<v1::Experiment>> LoadExperiments(const std::string& path) {

@@ -2,11 +2,9 @@
 // them printed on stderr as file:line:col. Used by the main thread.
 #pragma once
 
-#include <memory>
 #include <string>
 #include <vector>
 
-#include "artifacts/store_table.h"
 #include "base/status.h"
 #include "cmd/session.h"
 #include "convert/conversion.h"
@@ -51,9 +49,5 @@ StatusOr<v1::Experiment> LoadExperiment(const std::string& path);
 
 // The pools of a nodes file, without errors. Warnings are printed.
 StatusOr<v1::NodePools> LoadNodes(const std::string& path);
-
-// The stores of an administrator's file, with their credentials: without errors. Warnings are
-// printed.
-StatusOr<std::unique_ptr<artifacts::StoreTable>> LoadStores(const std::string& path);
 
 }  // namespace shirabe::cmd

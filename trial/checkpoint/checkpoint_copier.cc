@@ -26,6 +26,7 @@ CheckpointCopier::CheckpointCopier(CopierOptions options)
     : options_(std::move(options)), copies_(kCopyThreads), removals_(kRemovalThreads) {}
 
 void CheckpointCopier::End() {
+  if (stop_.stop_requested()) return;
   {
     MutexLock lock(mutex_);
     removed_.WaitFor(lock, kMaxWaitForRemovals, [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
