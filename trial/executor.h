@@ -26,6 +26,14 @@ namespace shirabe::trial {
 
 struct PodOptions;  // trial/pod/pod_options.h
 
+}  // namespace shirabe::trial
+
+namespace shirabe::artifacts {
+class StoreTable;  // artifacts/store_table.h
+}  // namespace shirabe::artifacts
+
+namespace shirabe::trial {
+
 class Executor {
  public:
   virtual ~Executor() = default;
@@ -88,7 +96,9 @@ struct ExecutorOptions {
   v1::NodePools pools;               // none: this machine, without a price or a limit
   // Of the cluster, for an executor that runs attempts there; null elsewhere.
   std::shared_ptr<const PodOptions> pods;  // shared: by all copies of these options
-  StatusHandlers status_handlers;          // for programs of this machine
+  // Of the administrator, for copies of checkpoints; null = there are none.
+  std::shared_ptr<const artifacts::StoreTable> stores;  // shared: as above
+  StatusHandlers status_handlers;                       // for programs of this machine
   // Called, from any thread and never under a lock, when something about the experiment changed.
   std::function<void(const ExperimentKey&)> on_change;
 };

@@ -252,6 +252,7 @@ StatusOr<int> RunExperiment(const Arguments& given) {
                "pools of machines with prices and reclaims to play, in YAML");
   options.Word("-o,--output", &flags.output, {"table", "json", "yaml", "args", "env"},
                "how to print the best trial");
+  AddStores(options, &globals);
   AddPageFlags(options, &flags.page);
   options.Arguments("nothing", nullptr, 0, 0);
   AddGlobals(options, &globals);

@@ -80,6 +80,7 @@ StatusOr<int> Serve(const Arguments& arguments) {
                "GPUs for trials that ask for some: 0,1 (default all)");
   options.Text("--nodes", &flags.nodes, "FILE",
                "pools of machines with prices and reclaims to play, in YAML");
+  AddStores(options, &globals);
   options.Count("--parent-pid", &flags.parent, 1,
                 "ends when this process, which started it, has ended in whatever way");
   options.Arguments("nothing", nullptr, 0, 0);

@@ -30,6 +30,7 @@ LICENCES = {
     "c-ares": "MIT",
     "cli11": "BSD-3-Clause",
     "eigen3": "MPL-2.0",
+    "expat": "MIT",
     "gcc-12": "GPL-3.0-or-later WITH GCC-exception-3.1",
     "gcc-12-cross": "GPL-3.0-or-later WITH GCC-exception-3.1",
     "grpc": "Apache-2.0",

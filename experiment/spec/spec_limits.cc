@@ -102,6 +102,8 @@ class LimitCheck {
     Names("spec.shirabe.warmStart.experiments", shirabe.warm_start().experiments(), kMaxNames);
     Names("spec.shirabe.capacity.pools", shirabe.capacity().pools(), kMaxNames);
     Bytes("spec.shirabe.algorithm.endpoint", shirabe.algorithm().endpoint(), kMaxNameBytes);
+    Bytes("spec.shirabe.artifacts.store", shirabe.artifacts().store(), kMaxNameBytes);
+    Bytes("spec.shirabe.artifacts.prefix", shirabe.artifacts().prefix(), kMaxNameBytes);
   }
   // What a rule asks about is looked up for every point that is drawn.
   void Rules(const v1::SpaceRules& space) {

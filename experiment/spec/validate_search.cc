@@ -270,6 +270,7 @@ void CheckSearch(const v1::ExperimentSpec& spec, const std::optional<suggestion:
   CheckWarmStartNames(spec.shirabe(), findings);
   CheckVolume(spec.shirabe().checkpoint(), findings);
   CheckStopping(spec, space, findings);
+  CheckArtifacts(spec, findings);
 }
 
 }  // namespace shirabe::experiment

@@ -440,6 +440,8 @@ TEST_F(VerbsTest, AServerThatIsStrangeGoneOrDenyingHasACodeOfItsOwn) {
     EXPECT_EQ(refused.code, 2) << verb;
     EXPECT_THAT(refused.err, HasSubstr("works on this machine")) << verb;
   }
+  const Outcome refused = cli.Run({"cp", "asked/1", "new", "--server", remote_.address()});
+  EXPECT_EQ(refused.code, 2) << refused.err;
   remote_.EndServer();
   const Outcome gone = remote_.Run(get);
   EXPECT_EQ(gone.code, 7);

@@ -31,7 +31,11 @@ class ResumerTest : public testing::Test {
   std::condition_variable changed_;
   int ready_ = 0;
   std::unique_ptr<TaskPool> task_pool_ = std::make_unique<TaskPool>(1);
-  Resumer resumer_{&home_.layout(), &home_.store(), task_pool_.get(), [this](const AttemptKey&) {
+  Resumer resumer_{{.layout = &home_.layout(),
+                    .store = &home_.store(),
+                    .copier = nullptr,
+                    .background = task_pool_.get()},
+                   [this](const AttemptKey&) {
                      std::lock_guard lock(mutex_);
                      ++ready_;
                      changed_.notify_all();

@@ -37,18 +37,26 @@ void ShowRunning(AttemptStatus& observed) {
 
 }  // namespace
 
-CheckpointCommitter::CheckpointCommitter(const FileLayout* layout, Clock* clock, OnChange on_change)
+CheckpointCommitter::CheckpointCommitter(const FileLayout* layout, Clock* clock, OnChange on_change,
+                                         Stores stores)
     : layout_(layout),
       clock_(clock),
       on_change_(std::move(on_change)),
       store_(layout, &stop_),
-      resumer_(layout, &store_, &resumes_,
+      copier_({.layout = layout,
+               .stores = std::move(stores),
+               .on_idle = [this](const AttemptKey& key) { Dispatch(key); },
+               .on_removed = [this](const ExperimentKey& key) { on_change_(key); }}),
+      resumer_({.layout = layout, .store = &store_, .copier = &copier_, .background = &resumes_},
                [this](const AttemptKey& key) { on_change_(key.trial.experiment); }),
       quick_(kThreads),
       bulk_(kThreads),
       resumes_(kThreads) {}
 
-CheckpointCommitter::~CheckpointCommitter() { stop_ = true; }
+CheckpointCommitter::~CheckpointCommitter() {
+  stop_ = true;
+  copier_.End();  // its threads use the pools
+}
 
 // ---- what the executor tells --------------------------------------------------------------------
 
@@ -89,6 +97,7 @@ void CheckpointCommitter::End(const AttemptKey& key) {
 void CheckpointCommitter::Abandon(const AttemptKey& key) {
   const MutexLock lock(mutex_);
   if (TrackedAttempt* tracked = Find(key)) *tracked->cancel = true;
+  copier_.Abandon(key);
 }
 
 void CheckpointCommitter::Describe(AttemptStatus& observed) const {
@@ -103,10 +112,12 @@ void CheckpointCommitter::Describe(AttemptStatus& observed) const {
   if (observed.state == AttemptStatus::State::kRunning) return;
   if (!tracked.complete) return ShowRunning(observed);
   for (const auto& [step, failure] : tracked.failures) observed.refused.push_back(failure.message);
+  copier_.Describe(observed);
 }
 
 void CheckpointCommitter::Forget(const AttemptKey& key) {
   resumer_.Forget(key);
+  copier_.Forget(key);
   const MutexLock lock(mutex_);
   const auto found = tracked_.find(key);
   if (found == tracked_.end()) return;
@@ -259,8 +270,9 @@ void CheckpointCommitter::CommitOne(const AttemptKey& key, int64_t step) {
     // The disk's clock may be another one, and must not tell of the future.
     const absl::Time saved = std::min(FromProto(checkpoint->time()), clock_->Now());
     *checkpoint->mutable_time() = ToProto(saved);
-    tracked->committed[step] = *std::move(checkpoint);
+    tracked->committed[step] = *checkpoint;
   }
+  copier_.Copy(*checkpoint);
   on_change_(key.trial.experiment);
 }
 
@@ -283,7 +295,8 @@ bool CheckpointCommitter::FinishLook(const AttemptKey& key, bool saw_end) {
       return true;
     }
   }
-  Complete(key);
+  // It is looked at again once its last copy is made or given up.
+  if (!copier_.Busy(key)) Complete(key);
   return true;
 }
 

@@ -20,6 +20,7 @@
 #include "base/names.h"
 #include "base/task_pool.h"
 #include "trial/attempt_status.h"
+#include "trial/checkpoint/checkpoint_copier.h"
 #include "trial/checkpoint/checkpoint_resumer.h"
 #include "trial/checkpoint/checkpoint_store.h"
 
@@ -30,19 +31,25 @@ class CheckpointCommitter {
   using OnChange = std::function<void(const ExperimentKey&)>;
 
   // `layout` and `clock` outlive it. `on_change` is called from any thread and never under a lock.
-  CheckpointCommitter(const FileLayout* layout, Clock* clock, OnChange on_change);
+  // `stores` are those that experiments may have their checkpoints copied to; null = none.
+  using Stores = std::shared_ptr<const artifacts::StoreTable>;  // shared: by executors
+  CheckpointCommitter(const FileLayout* layout, Clock* clock, OnChange on_change,
+                      Stores stores = nullptr);
   // Interrupts what is under way.
   ~CheckpointCommitter();
 
   // Before its program starts: see Resumer.
   StatusOr<std::string> Prepare(const AttemptRequest& request) { return resumer_.Prepare(request); }
+  // Copies of checkpoints elsewhere: see CheckpointCopier.
+  CheckpointCopier& copier() { return copier_; }
+
   // Its program runs, or has ended. An attempt is announced by either, and both may come again.
   void Watch(const AttemptKey& key);
   void End(const AttemptKey& key);
   // It is ended without grace: what it has saved and is not committed yet stays so.
   void Abandon(const AttemptKey& key);
   // Writes down what is known of its checkpoints. One that has ended is shown as running until all
-  // that it saved is committed, or given up.
+  // that it saved is committed, and copied, or given up.
   void Describe(AttemptStatus& observed) const;
   void Forget(const AttemptKey& key);
 
@@ -91,6 +98,7 @@ class CheckpointCommitter {
   const OnChange on_change_;
   std::atomic<bool> stop_ = false;
   const CheckpointStore store_;
+  CheckpointCopier copier_;
   Resumer resumer_;
   mutable Mutex mutex_;
   CondVar changed_;

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -139,6 +140,14 @@ Status Publish(const std::string& staging, const std::string& path, const std::s
   return AsTargets(SyncFd(above->root(), dir));
 }
 
+// In the place of nothing.
+Status PublishNew(const std::string& staging, const std::string& path) {
+  if (renameat2(AT_FDCWD, staging.c_str(), AT_FDCWD, path.c_str(), RENAME_NOREPLACE) == 0) {
+    return absl::OkStatus();
+  }
+  return ErrnoStatus("cannot rename " + staging + " to " + path, errno);
+}
+
 Status ValidateCheckpoint(const v1::Checkpoint& checkpoint) {
   RETURN_IF_ERROR(ValidateKey(KeyOf(checkpoint)));
   return ValidateStep(checkpoint.step());
@@ -171,6 +180,19 @@ StatusOr<std::string> CheckpointStore::Fork(const v1::Checkpoint& checkpoint,
   if (status.ok()) return path;
   RemoveAll(staging).IgnoreError();  // what is left of it only takes room
   return absl::IsResourceExhausted(status) ? status : AsVerdict(status);
+}
+
+Status CheckpointStore::Export(const v1::Checkpoint& checkpoint, const std::string& path) const {
+  RETURN_IF_ERROR(AsVerdict(ValidateCheckpoint(checkpoint)));
+  const std::string from_dir = layout_->Paths(KeyOf(checkpoint)).checkpoint_dir;
+  auto source = OpenCheckpoint(from_dir, checkpoint.step());
+  RETURN_IF_ERROR(AsVerdict(source.status()));
+  const std::string staging = path + ".tmp";
+  if (mkdir(staging.c_str(), 0700) != 0) return ErrnoStatus("cannot make " + staging, errno);
+  Status status = CopyInto(staging, checkpoint, *source, stop_);
+  if (status.ok()) status = PublishNew(staging, path);
+  if (!status.ok()) RemoveAll(staging).IgnoreError();
+  return status;
 }
 
 bool CheckpointStore::HoldsFork(const v1::Checkpoint& from, const AttemptKey& to) const {

@@ -92,14 +92,13 @@ Resume ReadResume(const std::string& attempt_dir) {
   return resume;
 }
 
-Resumer::Resumer(const FileLayout* layout, const CheckpointStore* store, TaskPool* background,
-                 OnReady on_ready)
-    : layout_(layout), store_(store), task_pool_(background), on_ready_(std::move(on_ready)) {}
+Resumer::Resumer(const Parts& parts, OnReady on_ready)
+    : parts_(parts), on_ready_(std::move(on_ready)) {}
 
 StatusOr<std::string> Resumer::Prepare(const AttemptRequest& request) {
   if (request.resume.empty()) {
     // An earlier start that was cut short may have had some.
-    RETURN_IF_ERROR(RemoveResume(layout_->Paths(request.key).dir));
+    RETURN_IF_ERROR(RemoveResume(parts_.layout->Paths(request.key).dir));
     return std::string();
   }
   Task task;
@@ -133,7 +132,7 @@ std::optional<StatusOr<std::string>> Resumer::FindAnswer(const Task& task) {
 
 Status Resumer::VerifyInBackground(Task task) {
   const Status answer = NotYet(task.candidates[task.resume.damaged.size()]);
-  task_pool_->Run([this, task = std::move(task)]() mutable {
+  parts_.background->Run([this, task = std::move(task)]() mutable {
     const AttemptKey key = task.key;
     Advance(task, /*patient=*/true);
     Finish(std::move(task));
@@ -143,11 +142,16 @@ Status Resumer::VerifyInBackground(Task task) {
 }
 
 bool Resumer::Advance(Task& task, bool patient) const {
-  const std::string dir = layout_->Paths(task.key).dir;
+  const std::string dir = parts_.layout->Paths(task.key).dir;
   while (task.resume.damaged.size() < task.candidates.size()) {
     v1::Checkpoint next = task.candidates[task.resume.damaged.size()];
     if (!patient && next.bytes() > kSmallBytes) return false;
-    task.answer = store_->Fork(next, task.key);
+    task.answer = parts_.store->Fork(next, task.key);
+    if (IsUseless(task.answer.status()) && parts_.copier != nullptr &&
+        parts_.copier->MayHave(next)) {
+      if (!patient) return false;
+      FetchCopy(next, task);
+    }
     if (task.answer.ok()) task.resume.from = next;
     if (!IsUseless(task.answer.status())) break;
     next.set_gone(Message(task.answer.status()));
@@ -166,6 +170,22 @@ bool Resumer::Advance(Task& task, bool patient) const {
                         one.location(), Message(task.answer.status())));
   }
   return true;
+}
+
+// The machine's own copy is gone or damaged. If the other one is too, that is said as well; if it
+// cannot be had now, it is waited for.
+void Resumer::FetchCopy(const v1::Checkpoint& checkpoint, Task& task) const {
+  const Status fetched =
+      parts_.copier->Fetch(checkpoint, parts_.layout->Paths(task.key).checkpoint_dir);
+  if (fetched.ok()) {
+    task.answer = parts_.store->Fork(checkpoint, task.key);
+  } else if (absl::IsNotFound(fetched)) {
+    task.answer = absl::NotFoundError(Message(task.answer.status()) + ", nor in its store");
+  } else if (absl::IsDataLoss(fetched)) {
+    task.answer = absl::DataLossError(Message(task.answer.status()) + "; " + Message(fetched));
+  } else {
+    task.answer = fetched;
+  }
 }
 
 void Resumer::Finish(Task task) {

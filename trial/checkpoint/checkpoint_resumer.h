@@ -15,6 +15,7 @@
 #include "base/status.h"
 #include "base/task_pool.h"
 #include "trial/attempt_status.h"
+#include "trial/checkpoint/checkpoint_copier.h"
 #include "trial/checkpoint/checkpoint_store.h"
 
 namespace shirabe::trial {
@@ -31,12 +32,18 @@ class Resumer {
  public:
   using OnReady = std::function<void(const AttemptKey&)>;
 
-  // `background` is destroyed first; `on_ready` is called in its threads.
-  Resumer(const FileLayout* layout, const CheckpointStore* store, TaskPool* background,
-          OnReady on_ready);
+  struct Parts {
+    const FileLayout* layout = nullptr;
+    const CheckpointStore* store = nullptr;
+    CheckpointCopier* copier = nullptr;  // of what is gone here; null = there are no copies
+    TaskPool* background = nullptr;      // is destroyed first
+  };
+  // `on_ready` is called in threads of the background.
+  Resumer(const Parts& parts, OnReady on_ready);
 
   // The value of SHIRABE_RESUME_FROM: a path, or "" for the beginning. kUnavailable: not yet.
-  // Either a large checkpoint is being verified, and on_ready follows, or the disk does not answer
+  // Either a large checkpoint is being verified, or one that is gone here is brought from the store
+  // that has its copy, and on_ready follows; or the disk does not answer
   // or is full, and the next call tries again. A second call costs nothing until Forget.
   StatusOr<std::string> Prepare(const AttemptRequest& request);
 
@@ -58,11 +65,10 @@ class Resumer {
   Status VerifyInBackground(Task task);
   // True if the answer is known; false if what comes next is too much for the caller's thread.
   bool Advance(Task& task, bool patient) const;
+  void FetchCopy(const v1::Checkpoint& checkpoint, Task& task) const;
   void Finish(Task task);
 
-  const FileLayout* const layout_;
-  const CheckpointStore* const store_;
-  TaskPool* const task_pool_;
+  const Parts parts_;
   const OnReady on_ready_;
   mutable Mutex mutex_;
   std::map<AttemptKey, Task> tasks_ ABSL_GUARDED_BY(mutex_);

@@ -68,6 +68,10 @@ class CheckpointStore {
   // Verify's, and kResourceExhausted: no space. Returns its path. Doing it again is fine.
   StatusOr<std::string> Fork(const v1::Checkpoint& checkpoint, const AttemptKey& to) const;
 
+  // The same into the new folder `path`, anywhere, for people: kAlreadyExists if there is
+  // something.
+  Status Export(const v1::Checkpoint& checkpoint, const std::string& path) const;
+
   // Whether `from`'s copy stands in the directory of attempt `to` and was not replaced since.
   bool HoldsFork(const v1::Checkpoint& from, const AttemptKey& to) const;
 

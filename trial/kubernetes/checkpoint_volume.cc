@@ -159,6 +159,13 @@ Json PrunerFor(Json pruner, const std::vector<v1::Checkpoint>& checkpoints) {
   return pruner;
 }
 
+Status CheckNoArtifacts(const v1::ExperimentSpec& spec) {
+  if (!spec.shirabe().has_artifacts()) return absl::OkStatus();
+  return InvalidField("spec.shirabe.artifacts",
+                      "this version copies nothing out of pods: leave it out where trials run in a "
+                      "cluster, and keep checkpoints on spec.shirabe.checkpoint.volume");
+}
+
 Status CheckSharedClaim(kube::Client& client, const ExperimentKey& experiment,
                         const v1::ExperimentSpec& spec) {
   const std::string& name = spec.shirabe().checkpoint().volume().claim();

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/file_io.h"
+#include "trial/kubernetes/checkpoint_volume.h"
 #include "trial/log_file.h"
 
 namespace shirabe::trial {
@@ -107,6 +108,15 @@ std::optional<absl::Duration> KubernetesExecutor::OnTimer() {
   return next;
 }
 
+Status KubernetesExecutor::Start(const AttemptRequest& request) {
+  {
+    const MutexLock lock(mutex_);
+    const auto refused = refused_.find(request.key.trial.experiment);
+    if (refused != refused_.end()) return refused->second;
+  }
+  return starter_.Start(request);
+}
+
 Status KubernetesExecutor::Stop(const AttemptKey& key, v1::Cause why, absl::Duration grace) {
   attempts_.DeferStop(key, why, grace);
   watcher_.Stop(key, why, grace);
@@ -154,6 +164,9 @@ void KubernetesExecutor::CleanVolume(const ExperimentKey& experiment,
 void KubernetesExecutor::UseVolume(const ExperimentKey& experiment,
                                    const v1::ExperimentSpec& spec) {
   pruner_.UseVolume(experiment, spec);
+  const Status fits = CheckNoArtifacts(spec);
+  const MutexLock lock(mutex_);
+  fits.ok() ? (void)refused_.erase(experiment) : (void)refused_.insert_or_assign(experiment, fits);
 }
 
 AttemptPaths KubernetesExecutor::Paths(const AttemptKey& key) const {

@@ -11,12 +11,14 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/time/time.h"
+#include "base/mutex.h"
 #include "base/task_pool.h"
 #include "trial/executor.h"
 #include "trial/file_layout.h"
@@ -42,7 +44,7 @@ class KubernetesExecutor : public Executor {
   ~KubernetesExecutor() override;
   static StatusOr<std::unique_ptr<Executor>> Create(const ExecutorOptions& options);
 
-  Status Start(const AttemptRequest& request) override { return starter_.Start(request); }
+  Status Start(const AttemptRequest& request) override;
   Status Stop(const AttemptKey& key, v1::Cause why, absl::Duration grace) override;
   void Adopt(const std::vector<v1::Attempt>& open) override;
   std::vector<AttemptStatus> Observe(const ExperimentKey& experiment) override;
@@ -72,6 +74,9 @@ class KubernetesExecutor : public Executor {
   const FileLayout layout_;
   const absl::Duration began_;
   const ClusterContext context_;
+  // Experiments that ask for what this executor does not do, and why; their attempts never start.
+  Mutex mutex_;
+  std::map<ExperimentKey, Status> refused_ ABSL_GUARDED_BY(mutex_);
   ClusterView view_;
   FileMirror mirror_;
   AttemptTable attempts_;

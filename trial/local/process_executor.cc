@@ -24,8 +24,9 @@ ProcessExecutor::ProcessExecutor(const ExecutorOptions& options)
       launcher_(options),
       layout_(launcher_.layout()),
       endpoints_(&layout_, options.status_handlers),
-      committer_(&layout_, options.clock,
-                 [this](const ExperimentKey& experiment) { Announce({experiment}); }),
+      committer_(
+          &layout_, options.clock,
+          [this](const ExperimentKey& experiment) { Announce({experiment}); }, options.stores),
       attempts_({.clock = options.clock,
                  .host = ThisProcess().host,
                  .devices = options.devices,
@@ -58,6 +59,7 @@ void ProcessExecutor::Announce(const std::set<ExperimentKey>& experiments) {
 
 Status ProcessExecutor::Start(const AttemptRequest& request) {
   RETURN_IF_ERROR(ValidateKey(request.key));
+  RETURN_IF_ERROR(committer_.copier().Check(request.key.trial.experiment));
   const std::string id = AttemptId(request.key, request.token);
   ASSIGN_OR_RETURN(const bool reserved, attempts_.Reserve(request.key, id));
   if (!reserved) return absl::OkStatus();
@@ -195,9 +197,26 @@ Status ProcessExecutor::RemoveFiles(const ExperimentKey& experiment, int64_t tri
   if (committer_.Busy(experiment, trial)) {
     return absl::UnavailableError("a checkpoint is being copied there; try again");
   }
+  if (committer_.copier().IsRemoving(experiment)) {
+    return absl::UnavailableError("the copies of its checkpoints are being deleted; try again");
+  }
   RETURN_IF_ERROR(attempts_.CheckStopped(experiment, trial));
   if (trial == 0) preemptions_.Forget(experiment);
   return layout_.Remove(experiment, trial);
+}
+
+void ProcessExecutor::Prune(const v1::Checkpoint& checkpoint) {
+  committer_.Prune(checkpoint);
+  committer_.copier().Prune(checkpoint);
+}
+
+void ProcessExecutor::UseVolume(const ExperimentKey& experiment, const v1::ExperimentSpec& spec) {
+  committer_.copier().SetPolicy(experiment, spec.shirabe().artifacts());
+}
+
+void ProcessExecutor::CleanVolume(const ExperimentKey& experiment, const v1::ExperimentSpec& spec) {
+  if (spec.shirabe().artifacts().store().empty()) return;
+  committer_.copier().RemoveAllOf(experiment, spec.shirabe().artifacts());
 }
 
 PlacementQuote ProcessExecutor::QuotePlacement(const ExperimentKey& experiment,

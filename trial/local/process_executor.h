@@ -40,7 +40,10 @@ class ProcessExecutor : public Executor {
   PlacementQuote QuotePlacement(const ExperimentKey& experiment,
                                 const google::protobuf::Struct& trial_spec,
                                 const PlacementRequest& placement_request) override;
-  void Prune(const v1::Checkpoint& checkpoint) override { committer_.Prune(checkpoint); }
+  void Prune(const v1::Checkpoint& checkpoint) override;
+  // Of the store that its checkpoints are copied to; there is no other volume here.
+  void UseVolume(const ExperimentKey& experiment, const v1::ExperimentSpec& spec) override;
+  void CleanVolume(const ExperimentKey& experiment, const v1::ExperimentSpec& spec) override;
 
  private:
   StatusOr<AttemptProcess> Begin(const AttemptRequest& request, const std::string& id);

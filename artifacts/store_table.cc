@@ -1,0 +1,128 @@
+#include "artifacts/store_table.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/names.h"
+#include "base/printable.h"
+
+namespace shirabe::artifacts {
+namespace {
+
+using SharedStore = std::shared_ptr<ArtifactStore>;  // shared: by a store's namespaces
+
+// Those keys of another store that begin with a prefix, without it.
+class StorePart : public ArtifactStore {
+ public:
+  StorePart(SharedStore whole, std::string prefix)
+      : whole_(std::move(whole)), prefix_(std::move(prefix)) {}
+
+  Status Put(const std::string& key, const PutSource& source, std::stop_token stop) override {
+    return whole_->Put(prefix_ + key, source, std::move(stop));
+  }
+  Status Get(const std::string& key, const ByteRange& range, const PieceSink& sink,
+             std::stop_token stop) override {
+    return whole_->Get(prefix_ + key, range, sink, std::move(stop));
+  }
+  StatusOr<ObjectInfo> Head(const std::string& key, std::stop_token stop) override {
+    ASSIGN_OR_RETURN(ObjectInfo info, whole_->Head(prefix_ + key, std::move(stop)));
+    info.key = key;
+    return info;
+  }
+  StatusOr<ObjectPage> List(const std::string& prefix, const std::string& after,
+                            std::stop_token stop) override {
+    ASSIGN_OR_RETURN(
+        ObjectPage page,
+        whole_->List(prefix_ + prefix, after.empty() ? "" : prefix_ + after, std::move(stop)));
+    for (ObjectInfo& object : page.objects) object.key = object.key.substr(prefix_.size());
+    if (!page.next.empty()) page.next = page.next.substr(prefix_.size());
+    return page;
+  }
+  Status Remove(const std::string& key, std::stop_token stop) override {
+    return whole_->Remove(prefix_ + key, std::move(stop));
+  }
+  StatusOr<std::string> Presign(PresignedMethod method, const std::string& key,
+                                absl::Duration lifetime) override {
+    return whole_->Presign(method, prefix_ + key, lifetime);
+  }
+
+ private:
+  const SharedStore whole_;
+  const std::string prefix_;  // ends with '/'
+};
+
+Status CheckNamespaces(const v1::ArtifactStore& entry) {
+  if (entry.namespaces().empty()) {
+    return InvalidField("namespaces", "must be given: names of namespaces, or '*' for all");
+  }
+  for (const std::string& ns : entry.namespaces()) {
+    if (ns == "*") continue;
+    const Status valid = ValidateNamespace(ns);
+    if (!valid.ok()) return InvalidField("namespaces", Message(valid));
+  }
+  return absl::OkStatus();
+}
+
+StatusOr<SharedStore> OpenEntry(const v1::ArtifactStore& entry) {
+  const StoreType* type = Registry<StoreType>::Get().Find(entry.type());
+  if (type == nullptr) {
+    return InvalidField("type",
+                        absl::StrCat(Quoted(Printable(entry.type())), " is not one of ",
+                                     absl::StrJoin(Registry<StoreType>::Get().Names(), ", ")));
+  }
+  if (!entry.folder().empty()) {
+    const Status valid = ValidateObjectKey(entry.folder());
+    if (!valid.ok()) return InvalidField("folder", Message(valid));
+    if (entry.folder().size() > kMaxObjectNameBytes) return InvalidField("folder", "is too long");
+  }
+  RETURN_IF_ERROR(CheckNamespaces(entry));
+  ASSIGN_OR_RETURN(auto store, type->open(entry));
+  return SharedStore(std::move(store));
+}
+
+}  // namespace
+
+StatusOr<std::unique_ptr<StoreTable>> StoreTable::Create(const v1::ArtifactStores& stores) {
+  std::map<std::string, Entry> entries;
+  for (const v1::ArtifactStore& entry : stores.stores()) {
+    const std::string shown = "store " + Quoted(Printable(entry.name()));
+    RETURN_IF_ERROR(Prefix(shown, ValidatePoolName(entry.name())));
+    auto store = OpenEntry(entry);
+    RETURN_IF_ERROR(Prefix(shown, store.status()));
+    if (!entries.emplace(entry.name(), Entry{entry, *std::move(store)}).second) {
+      return absl::InvalidArgumentError(shown + ": name: is that of another store: rename one");
+    }
+  }
+  return std::unique_ptr<StoreTable>(new StoreTable(std::move(entries)));  // private
+}
+
+const StoreTable::Entry* StoreTable::FindAllowed(const std::string& store,
+                                                 const std::string& ns) const {
+  const auto found = entries_.find(store);
+  if (found == entries_.end()) return nullptr;
+  const auto& allowed = found->second.entry.namespaces();
+  const bool may = std::any_of(allowed.begin(), allowed.end(),
+                               [&](const std::string& one) { return one == "*" || one == ns; });
+  return may ? &found->second : nullptr;
+}
+
+Status StoreTable::Check(const std::string& store, const std::string& ns) const {
+  if (FindAllowed(store, ns) != nullptr) return absl::OkStatus();
+  return InvalidField("spec.shirabe.artifacts.store",
+                      absl::StrCat(Quoted(Printable(store)), " is not a store that namespace ", ns,
+                                   " may use: the administrator names them with --stores FILE"));
+}
+
+StatusOr<std::shared_ptr<ArtifactStore>> StoreTable::Find(  // shared: with threads
+    const std::string& store, const std::string& ns) const {
+  RETURN_IF_ERROR(Check(store, ns));
+  const Entry& entry = *FindAllowed(store, ns);
+  const std::string& folder = entry.entry.folder();
+  return std::make_shared<StorePart>(entry.store,
+                                     absl::StrCat(folder, folder.empty() ? "" : "/", ns, "/"));
+}
+
+}  // namespace shirabe::artifacts

@@ -1,0 +1,43 @@
+// The stores of an administrator's file (--stores FILE), and who may use them. Made once, at start,
+// and shared by what runs experiments. Thread-safe.
+//
+// A namespace sees its own part of a store only: every key that it is given begins with its name,
+// below the `folder` of the entry. What it may not use it cannot tell from what does not exist.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+
+#include "artifacts/artifact_store.h"
+#include "base/status.h"
+#include "proto/shirabe/v1/artifacts.pb.h"
+
+namespace shirabe::artifacts {
+
+class StoreTable {
+ public:
+  // kInvalidArgument, naming entry and field, for what cannot be used: all of it is looked at once,
+  // with its credentials, so that a slip is told at start and not in the middle of an experiment.
+  static StatusOr<std::unique_ptr<StoreTable>> Create(const v1::ArtifactStores& stores);
+
+  // kInvalidArgument, naming spec.shirabe.artifacts.store and the fix, unless the namespace may use
+  // the store.
+  Status Check(const std::string& store, const std::string& ns) const;
+
+  // The namespace's part of the store; the errors of Check. It outlives the table's callers.
+  StatusOr<std::shared_ptr<ArtifactStore>> Find(const std::string& store,  // shared: with threads
+                                                const std::string& ns) const;
+
+ private:
+  struct Entry {
+    v1::ArtifactStore entry;
+    std::shared_ptr<ArtifactStore> store;  // shared: by the namespaces that use it
+  };
+  explicit StoreTable(std::map<std::string, Entry> entries) : entries_(std::move(entries)) {}
+  const Entry* FindAllowed(const std::string& store, const std::string& ns) const;
+
+  const std::map<std::string, Entry> entries_;
+};
+
+}  // namespace shirabe::artifacts

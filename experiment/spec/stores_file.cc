@@ -1,0 +1,72 @@
+#include "experiment/spec/stores_file.h"
+
+#include <set>
+#include <string>
+
+#include "artifacts/artifact_store.h"
+#include "base/names.h"
+#include "base/text/yaml_tree.h"
+#include "experiment/spec/findings.h"
+#include "experiment/spec/validate_rules.h"
+#include "experiment/spec/yaml_to_message.h"
+
+namespace shirabe::experiment {
+namespace {
+
+constexpr const char* kStoresExample =
+    "stores: [{name: shared, type: directory, root: /srv/artifacts, namespaces: [default]}]";
+
+void CheckStores(const v1::ArtifactStores& stores, Findings& findings) {
+  CheckTable(stores, "", findings);
+  std::set<std::string> names;
+  for (int i = 0; i < stores.stores_size(); ++i) {
+    const v1::ArtifactStore& store = stores.stores(i);
+    const std::string path = ItemPath("stores", i);
+    const Status name = ValidatePoolName(store.name());
+    if (!store.name().empty() && !name.ok()) {
+      findings.Error(ChildPath(path, "name"), shirabe::Message(name));
+    }
+    const auto* type = Registry<artifacts::StoreType>::Get().Find(store.type());
+    if (type != nullptr) {
+      const Status valid = type->validate(store);
+      if (!valid.ok()) findings.Error(path, shirabe::Message(valid));
+    }
+    if (store.name().empty() || names.insert(store.name()).second) continue;
+    findings.Error(ChildPath(path, "name"),
+                   "\"" + store.name() + "\" is the name of another store: rename one");
+  }
+}
+
+void ReadStores(const YamlDocument& document, v1::ArtifactStores& stores, Findings& findings) {
+  for (const YamlProblem& problem : document.problems) {
+    findings.Problem(problem.mark, problem.message);
+  }
+  if (document.broken) return;
+  if (document.root.kind != YamlNode::Kind::kMapping) {
+    return findings.Problem(document.root.mark, "must be a mapping such as " +
+                                                    std::string(kStoresExample) + ", not " +
+                                                    Describe(document.root));
+  }
+  Walk(document.root, stores, findings);
+  CheckStores(stores, findings);
+}
+
+}  // namespace
+
+ParsedStores ParseStores(std::string_view text) {
+  ParsedStores parsed;
+  Findings findings;
+  const std::vector<YamlDocument> documents = ParseYaml(text);
+  if (documents.empty()) {
+    findings.Problem({1, 1}, "the file holds nothing: write " + std::string(kStoresExample));
+  } else {
+    ReadStores(documents[0], parsed.stores, findings);
+  }
+  if (documents.size() > 1) {
+    findings.Problem(documents[1].root.mark, "a stores file is one document: remove this one");
+  }
+  parsed.findings = findings.Sorted();
+  return parsed;
+}
+
+}  // namespace shirabe::experiment

@@ -1,0 +1,75 @@
+#!/usr/bin/env bash
+# The example of artifact stores, with a real S3 server: checkpoints are in the bucket; the machine
+# is lost in the middle with all of its files, and the same command goes on from the copies.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+# shellcheck source=tests/support/until_true.sh
+source tests/support/until_true.sh
+
+work=$(mktemp -d)
+server=
+cleanup() {
+  [ -z "$server" ] || kill "$server" 2>/dev/null || true
+  rm -rf "$work"
+}
+trap cleanup EXIT
+export SHIRABE_HOME=$work/home
+shirabe=build/release/bin/shirabe
+gateway=${XDG_CACHE_HOME:-$HOME/.cache}/shirabe/versitygw-1.8.0/versitygw
+
+if [ ! -x "$gateway" ]; then
+  echo "left out: there is no versitygw (deploy/setup.sh test builds it where there is a Go)"
+  exit 0
+fi
+
+fail() {
+  echo "FAILED: $1" >&2
+  [ ! -s "$work/out" ] || tail -n 40 "$work/out" >&2
+  exit 1
+}
+
+port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0))
+print(s.getsockname()[1])')
+mkdir -p "$work/data/checkpoints" "$work/attributes"
+"$gateway" --access team --secret of-the-team --port "127.0.0.1:$port" --quiet \
+  posix --sidecar "$work/attributes" "$work/data" >"$work/server.log" 2>&1 &
+server=$!
+# shellcheck disable=SC2317 # called by until_true
+listens() { (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null; }
+until_true 60 listens || fail "the S3 server does not listen"
+
+sed "s|http://127.0.0.1:7070|http://127.0.0.1:$port|" deploy/examples/stores/stores.yaml \
+  >"$work/stores.yaml"
+export TEAM_ACCESS_KEY=team TEAM_SECRET_KEY=of-the-team
+run() { "$shirabe" run -f deploy/examples/stores/copied.yaml --stores "$work/stores.yaml"; }
+copies=$work/data/checkpoints/default/examples/_/copied
+
+run >"$work/out" 2>&1 &
+first=$!
+# shellcheck disable=SC2317 # called by until_true
+has_copy() { [ -e "$copies/1/1/3/manifest.json" ]; }
+until_true 60 has_copy || fail "no checkpoint is in the bucket"
+kill -9 "$first"
+wait "$first" 2>/dev/null || true
+# Its programs and files go with the machine; what is left is the database.
+for record in "$SHIRABE_HOME"/trials/default/copied/*/*/pid; do
+  pid=$(grep -oE '[0-9]+' "$record" | head -n 1)
+  kill -9 "$pid" 2>/dev/null || true
+done
+rm -rf "$SHIRABE_HOME/trials"
+
+run >"$work/out" 2>&1 || fail "the same command goes on"
+"$shirabe" events copied >"$work/out"
+grep -q 'TrialResumed.*from step' "$work/out" || fail "a trial went on from a copy"
+grep -q 'CheckpointsCopied' "$work/out" || fail "an event says what was copied"
+! grep -q 'CheckpointsNotCopied' "$work/out" || fail "all were copied"
+for trial in 1 2 3 4; do
+  newest=$(find "$copies/$trial" -path '*/10/manifest.json')
+  [ -n "$newest" ] || fail "the last checkpoint of trial $trial is in the bucket"
+done
+if grep -rq of-the-team "$SHIRABE_HOME"; then fail "the secret is nowhere on the disk"; fi
+
+"$shirabe" cp copied/1/checkpoint "$work/back" --stores "$work/stores.yaml" >"$work/out" 2>&1 ||
+  fail "cp"
+[ "$(cat "$work/back/step")" = 10 ] || fail "cp brings the last checkpoint back"
+echo "trials went on from the copies of their checkpoints"
