@@ -211,7 +211,12 @@ class Export {
   Status WriteRun(const v1::Trial& trial) {
     const TrialKey key{wanted_.experiment, trial.number()};
     RETURN_IF_ERROR(ValidateKey(key));
-    Files files(partial_, absl::StrCat(partial_, "/", RunId(trial.number())));
+    const std::string folder = absl::StrCat(partial_, "/", RunId(trial.number()));
+    // MLflow takes a folder without these for no run.
+    for (const char* part : {"/artifacts", "/metrics", "/params", "/tags"}) {
+      RETURN_IF_ERROR(MakeDirs(folder + part));
+    }
+    Files files(partial_, folder);
     RETURN_IF_ERROR(files.Write("meta.yaml", RunMeta(key, trial)));
     for (const v1::Assignment& assignment : trial.assignments()) {
       RETURN_IF_ERROR(files.Write("params/" + parameters_.KeyOf(assignment.name()),

@@ -121,10 +121,12 @@ cat >"$work/exported.py" <<'END'
 import json
 
 import mlflow
-from tensorboard.backend import context as base_context
+from tensorboard import context as base_context
 from tensorboard.backend.event_processing import data_provider as providers
 from tensorboard.backend.event_processing import event_accumulator, plugin_event_multiplexer
-from tensorboard.plugins.hparams import api_pb2, backend_context, list_session_groups
+from tensorboard.plugins import base_plugin
+from tensorboard.plugins.hparams import api_pb2, backend_context, get_experiment
+from tensorboard.plugins.hparams import list_session_groups
 
 metrics = json.load(open("mlflow-metrics.json"))["items"]
 wanted = {m["step"]: m["value"] for m in metrics if m["metric"] == "loss"}
@@ -139,10 +141,11 @@ assert all(s.wall_time > 1.7e9 for s in scalars)
 
 multiplexer = plugin_event_multiplexer.EventMultiplexer().AddRunsFromDirectory("runs")
 multiplexer.Reload()
-context = backend_context.Context(providers.MultiplexerDataProvider(multiplexer, "runs"))
+provider = providers.MultiplexerDataProvider(multiplexer, "runs")
+context = backend_context.Context(base_plugin.TBContext(data_provider=provider))
 request = base_context.RequestContext()
-metadata = context.hparams_metadata(request, "")
-experiment = context.experiment_from_metadata(request, "", False, metadata)
+asked = api_pb2.GetExperimentRequest()
+experiment = get_experiment.Handler(request, context, "", asked).run()
 assert [h.name for h in experiment.hparam_infos] == ["lr"], experiment
 assert experiment.hparam_infos[0].domain_interval.max_value == 0.5
 assert [m.name.tag for m in experiment.metric_infos] == ["loss"], experiment

@@ -1,9 +1,8 @@
 // tensorboard: the trials of an experiment in TensorBoard, while they run and after.
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
-#include <filesystem>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/open_beneath.h"
@@ -86,8 +85,8 @@ StatusOr<std::string> TensorboardProgram(const TensorboardFlags& flags) {
 }
 
 // Until Ctrl-C, or until TensorBoard ends. A store or server that is away for a while is said once.
-StatusOr<int> Follow(tracking::TensorboardLog& log, Companion* tensorboard,
-                     Interrupts& interrupts) {
+StatusOr<int> FollowTrials(tracking::TensorboardLog& log, Companion* tensorboard,
+                           Interrupts& interrupts) {
   bool away = false;
   while (interrupts.Wait(kFollowInterval) == 0) {
     if (tensorboard != nullptr) {
@@ -139,7 +138,7 @@ StatusOr<int> Tensorboard(const Arguments& arguments) {
   ProgressLine(absl::StrCat(log->trials(), " trials of ", key.name, " in ", folder.path(),
                             "; Ctrl-C ends it"));
   ASSIGN_OR_RETURN(const auto tensorboard, StartTensorboard(flags, program, folder.path()));
-  return Follow(*log, tensorboard.get(), interrupts);
+  return FollowTrials(*log, tensorboard.get(), interrupts);
 }
 
 SHIRABE_REGISTER(Verb, {.name = "tensorboard",
