@@ -68,7 +68,7 @@ std::string ResumedFrom(const v1::Attempt& attempt) {
   return AttemptName({{ExperimentKeyOf(attempt), trial}, attempt.resumed_from_attempt()});
 }
 
-std::string NameOf(const v1::Attempt& attempt) {
+std::string NameOfAttempt(const v1::Attempt& attempt) {
   return AttemptName({{ExperimentKeyOf(attempt), attempt.trial()}, attempt.number()});
 }
 
@@ -139,7 +139,7 @@ StatusOr<std::string> DescribeLineage(client::Client& client, const ExperimentKe
   RETURN_IF_ERROR(EachLink(client, key, [&](const Link& link) {
     const v1::Attempt& attempt = link.attempt;
     any = true;
-    table.Add({NameOf(attempt), WithStep(ParentOf(link.trial), link.trial.parent().step()),
+    table.Add({NameOfAttempt(attempt), WithStep(ParentOf(link.trial), link.trial.parent().step()),
                ResumedFromWords(attempt), absl::StrCat(attempt.last_step()),
                absl::StrCat(attempt.steps_gained()), absl::StrCat(attempt.steps_redone()),
                CauseOrState(attempt)});

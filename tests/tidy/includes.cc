@@ -1,7 +1,7 @@
 // The include table of the house: cmd → {crd | service | sidecar | rehearsal | tracking | import |
 // convert} → view → client → experiment → {suggestion | trial | metrics | db} → proto; trial,
-// experiment and crd may use kube; kube and metrics may use net; everyone may use base. A folder may
-// include what stands to its right, never its sibling.
+// experiment and crd may use kube; kube and metrics may use net; everyone may use base. A folder
+// may include what stands to its right, never its sibling.
 #include <map>
 #include <set>
 

@@ -1,4 +1,4 @@
-"""Goes on training a model where it lies: FOLDER/model.json was copied there before the first attempt.
+"""Goes on training a model where it lies: FOLDER/model.json was copied there once for the trial.
 
     python3 train.py --model FOLDER --lr 0.1
 

@@ -1,4 +1,4 @@
-"""Fits a line by gradient descent, and logs to Weights & Biases: all attempts of a trial are one run.
+"""Fits a line by gradient descent, and logs to Weights & Biases: a trial is one run.
 
     pip install wandb
     WANDB_MODE=offline python3 train.py --lr 0.1
