@@ -252,10 +252,11 @@ until_true 60 sessions || fail "TensorBoard does not show how the trials ended"
 child=$(pgrep -P "$follower") || fail "tensorboard is not a child of the command"
 folder=$(sed -n 's/.* trials of live in \([^;]*\);.*/\1/p' "$work/follow")
 [ -d "$folder" ] || fail "the folder of the event files: \"$folder\""
-group_is_gone() { ! pgrep -g "$child" >/dev/null; }
+# Not counted is what has ended, and has only not been asked for its end.
+group_is_gone() { ! pgrep -r R,S,D,T -g "$child" >/dev/null; }
 kill -TERM "$follower"
 wait "$follower" || fail "SIGTERM is no way to end it: $?"
-group_is_gone || fail "processes are left"
+until_true 10 group_is_gone || fail "processes are left"
 [ ! -e "$folder" ] || fail "the temporary folder is left"
 shirabe tensorboard live --port "$port" --logdir "$work/kept" >"$work/follow" 2>&1 &
 follower=$!
