@@ -218,6 +218,28 @@ for row in rows:
 assert set(gained.values()) == {40}, gained
 END
 
+# ---- of a server --------------------------------------------------------------------------------
+shirabe serve --http 127.0.0.1:0 --grpc 127.0.0.1:0 >"$work/serve" 2>&1 &
+run=$!
+port_of() { sed -n 's/.* on 127.0.0.1:\([0-9]*\) (gRPC).*/\1/p' "$work/serve" 2>/dev/null; }
+has_port() { [ -n "$(port_of)" ]; }
+until_true 60 has_port || { cp "$work/serve" "$work/out" && fail "no server"; }
+server=127.0.0.1:$(port_of)
+far() { shirabe "$@" --server "$server" 2>"$work/out" || fail "$* on a server"; }
+mkdir "$work/far"
+far export mlflow -o tensorboard --to "$work/far/runs"
+far export mlflow -o mlflow --to "$work/far/store"
+far describe mlflow --lineage >"$work/far/lineage"
+shirabe describe mlflow --lineage >"$work/near"
+cmp "$work/near" "$work/far/lineage" >"$work/out" 2>&1 || fail "the lineage of a server differs"
+diff -r "$work/runs" "$work/far/runs" >"$work/out" 2>&1 || fail "event files of a server differ"
+rm -r "$work/store/.trash" # made by MLflow when it looked
+diff -r -x meta.yaml "$work/store" "$work/far/store" >"$work/out" 2>&1 ||
+  fail "a store for MLflow differs if it comes from a server"
+kill "$run"
+wait "$run" || fail "the server ends with $?"
+run=
+
 # ---- live ---------------------------------------------------------------------------------------
 # A port that is free now: tests run side by side.
 port=$(python3 -c 'import socket
