@@ -252,18 +252,27 @@ sed 's/name: mlflow$/name: live/; s/maxTrialCount: 4/maxTrialCount: 2/' "$work/m
 shirabe apply -f "$work/live.yaml" >"$work/out" 2>&1 || fail "apply -f live.yaml"
 shirabe tensorboard live --port "$port" >"$work/follow" 2>&1 &
 follower=$!
-asks() { curl -sf "http://127.0.0.1:$port/data/plugin/scalars/tags" >"$work/tags"; }
+# ask PATH [JSON]: a page of TensorBoard.
+ask() {
+  python3 - "http://127.0.0.1:$port/data/plugin/$1" "${2:-}" 2>/dev/null <<'END'
+import sys, urllib.request
+
+body = sys.argv[2].encode() or None
+request = urllib.request.Request(sys.argv[1], body, {"Content-Type": "application/json"})
+print(urllib.request.urlopen(request, timeout=10).read().decode())
+END
+}
+asks() { ask scalars/tags >/dev/null; }
 until_true 120 asks || { cp "$work/follow" "$work/out" && fail "TensorBoard does not answer"; }
 timeout 300 shirabe run -f "$work/live.yaml" >"$work/out" 2>&1 || fail "run -f live.yaml"
 points() {
-  curl -sf "http://127.0.0.1:$port/data/plugin/scalars/scalars?run=live-2&tag=loss" |
+  ask 'scalars/scalars?run=live-2&tag=loss' |
     python3 -c 'import json, sys; sys.exit(len(json.load(sys.stdin)) != 40)'
 }
 until_true 60 points || fail "TensorBoard has not got all values of a run that it followed"
 sessions() {
-  curl -sf -X POST -H 'Content-Type: application/json' \
-    -d '{"startIndex": 0, "sliceSize": 10, "allowedStatuses": ["STATUS_SUCCESS"]}' \
-    "http://127.0.0.1:$port/data/plugin/hparams/session_groups" |
+  ask hparams/session_groups \
+    '{"startIndex": 0, "sliceSize": 10, "allowedStatuses": ["STATUS_SUCCESS"]}' 2>/dev/null |
     python3 -c 'import json, sys
 groups = json.load(sys.stdin)["sessionGroups"]
 sys.exit(sorted(group["name"] for group in groups) != ["live-1", "live-2"])'
