@@ -60,13 +60,13 @@ TEST_F(LineageTest, EachAttemptSaysWhatItBeganWith) {
   const auto text = DescribeLineage(stored_.client(), stored_.key());
   ASSERT_TRUE(text.ok()) << text.status();
   EXPECT_EQ(*text,
-            "ATTEMPT       PARENT                RESUMED-FROM               LAST-STEP   GAINED   "
+            "ATTEMPT       PARENT                RESUMED-FROM             LAST-STEP   GAINED   "
             "REDONE   CAUSE\n"
-            "digits-1-a1   -                     the beginning              5210        30       "
+            "digits-1-a1   -                     the beginning            5210        30       "
             "20       preempted-spot\n"
-            "digits-1-a2   -                     digits-1-a1, step 5200     0           30       "
+            "digits-1-a2   -                     digits-1-a1, step 5200   0           30       "
             "20       running\n"
-            "digits-2-a1   digits-1, step 5200   digits-1-a1, step 5200     5250        30       "
+            "digits-2-a1   digits-1, step 5200   digits-1-a1, step 5200   5250        30       "
             "20       completed\n");
 }
 
