@@ -4,8 +4,9 @@
     WANDB_MODE=offline python3 train.py --lr 0.1
 
 The id of the run is the name of the trial, so that each attempt goes on with the run of the one
-before. Offline, each leaves a folder wandb/offline-run-<time>-<id>; `wandb sync --append` joins
-those of one id. An attempt that goes on from a checkpoint of step 22 logs from step 23 on.
+before. Offline, each leaves a folder wandb/offline-run-<time>-<id>; `wandb sync` takes those of one
+id into one run, in the order in which they began. An attempt that goes on from a checkpoint of step
+22 logs from step 23 on.
 """
 
 import argparse
