@@ -128,7 +128,7 @@ for file in ../ai-platform/config.yaml ../converted/sweep.yaml; do
   has ' has ended: ' "run -f $file"
 done
 for file in *; do
-  case $file in *.py) continue ;; esac
+  case $file in *.py | __pycache__) continue ;; esac
   "$shirabe" convert -f "$file" -o "$SHIRABE_HOME/made.yaml" --report "$SHIRABE_HOME/report.json" \
     >"$out" 2>&1 || fail "convert -f $file"
   "$shirabe" validate -f "$SHIRABE_HOME/made.yaml" >"$out" 2>&1 || fail "what $file becomes"
