@@ -1,7 +1,9 @@
 // The command line: finds the verb, runs it, and turns its outcome into a message on stderr and an
 // exit code.
 #include <cstdio>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -54,6 +56,19 @@ const Verb* VerbOfName(const std::string& called_as) {
   return name == "kubectl-ai_platform" ? FindVerb("ai-platform") : nullptr;
 }
 
+// Under these names kubectl (1.26 and newer) asks what may come next of one of its plugins.
+std::optional<Arguments> KubectlAsks(const std::string& called_as, const Arguments& words) {
+  const std::string name = called_as.substr(called_as.rfind('/') + 1);
+  Arguments asked = {"__complete-kubectl"};
+  if (name == "kubectl_complete-ai_platform") {
+    asked.push_back("ai-platform");
+  } else if (name != "kubectl_complete-shirabe") {
+    return std::nullopt;
+  }
+  asked.insert(asked.end(), words.begin(), words.end());
+  return asked;
+}
+
 StatusOr<int> Dispatch(const Arguments& words) {
   if (words.empty()) {
     std::fputs(Usage().c_str(), stderr);
@@ -80,8 +95,9 @@ int Main(int argc, char** argv) {
   KeepFreedMemory();
   SetColor("auto");
   SetPlugin(argv[0]);
-  const Arguments words(argv + 1, argv + argc);
+  Arguments words(argv + 1, argv + argc);
   const Verb* own = VerbOfName(argv[0]);
+  if (auto asked = KubectlAsks(argv[0], words)) words = std::move(*asked);
   const StatusOr<int> outcome = own != nullptr ? own->run(words) : Dispatch(words);
   if (!outcome.ok()) PrintError(outcome.status());
   const int code = outcome.ok() ? *outcome : ExitCodeOf(outcome.status());

@@ -92,6 +92,7 @@ make_files() {
   install -D -m 755 "$BUILD/bin/shirabe" "$root/usr/bin/shirabe"
   "$TRIPLET-strip" "$root/usr/bin/shirabe"
   ln -s shirabe "$root/usr/bin/kubectl-shirabe"
+  ln -s shirabe "$root/usr/bin/kubectl-ai_platform"
   # Opened for a PostgreSQL and for requests over HTTP, and so named by no ldd.
   LIBPQ=$(path_of libpq.so.5)
   LIBCURL=$(path_of libcurl.so.4)

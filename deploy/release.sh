@@ -157,7 +157,7 @@ make_wheel() {
 
 # What a package holds below /, in $STAGE; once for all that need it.
 stage() {
-  local doc
+  local doc name
   [ -z "${STAGE:-}" ] || return 0
   STAGE=$WORK/stage
   doc=$STAGE/usr/share/doc/shirabe
@@ -165,8 +165,9 @@ stage() {
     >"$WORK/install.log" 2>&1 ||
     fail "the installation failed: $(tail -n 5 "$WORK/install.log")"
   install -m 755 "$WORK/shirabe" "$STAGE/usr/bin/shirabe"
-  ln -s shirabe "$STAGE/usr/bin/kubectl-shirabe"
-  ln -s shirabe "$STAGE/usr/bin/kubectl-ai_platform"
+  for name in kubectl{-,_complete-}{shirabe,ai_platform}; do
+    ln -s shirabe "$STAGE/usr/bin/$name"
+  done
   gzip -n9 "$STAGE/usr/share/man/man1/shirabe.1"
   install -m 644 "$LICENCES/THIRD-PARTY.txt" "$SBOM" "$doc"
   find "$STAGE" -name __pycache__ -prune -exec rm -rf {} +

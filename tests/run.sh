@@ -141,7 +141,8 @@ run_ctest() {
 
 # Our own C++, without what is generated.
 cpp_files() {
-  find base kube db suggestion trial metrics experiment service client sidecar crd cmd tests bench \
+  find base net kube db suggestion trial metrics experiment client view import convert tracking \
+    rehearsal service sidecar crd cmd tests bench \
     -type f \( -name '*.h' -o -name '*.cc' -o -name '*.cu' \) -not -path '*/testdata/*' \
     2>/dev/null | sort
 }

@@ -84,6 +84,13 @@ StatusOr<int> Complete(const Arguments& arguments) {
   return 0;
 }
 
+// The same for kubectl, which wants cobra's directive as a last line: 4, no names of files.
+StatusOr<int> CompleteForKubectl(const Arguments& arguments) {
+  RETURN_IF_ERROR(Complete(arguments).status());
+  Out(":4\n");
+  return 0;
+}
+
 SHIRABE_REGISTER(Verb, {.name = "completion",
                         .group = VerbGroup::kTools,
                         .summary = "print the script that completes commands",
@@ -92,5 +99,10 @@ SHIRABE_REGISTER(Verb, {.name = "completion",
 
 SHIRABE_REGISTER(
     Verb, {.name = "__complete", .group = VerbGroup::kHidden, .summary = "", .run = Complete});
+
+SHIRABE_REGISTER(Verb, {.name = "__complete-kubectl",
+                        .group = VerbGroup::kHidden,
+                        .summary = "",
+                        .run = CompleteForKubectl});
 
 }  // namespace shirabe::cmd

@@ -1,11 +1,12 @@
-#include "view/describe_experiment.h"
-
+// describe: all about an experiment or a trial.
 #include "base/registry.h"
 #include "base/text/did_you_mean.h"
 #include "cmd/session.h"
 #include "cmd/terminal.h"
 #include "cmd/verb.h"
 #include "cmd/verb_flags.h"
+#include "view/describe_experiment.h"
+#include "view/lineage.h"
 
 namespace shirabe::cmd {
 namespace {
@@ -42,10 +43,14 @@ std::vector<std::string> CompleteDescribeWords(const Arguments& words) {
 StatusOr<int> Describe(const Arguments& arguments) {
   Globals globals;
   std::vector<std::string> words;
+  bool lineage = false;
   Options options("describe [exp|trial] NAME",
                   "Says all about an experiment or a trial: how it is, and why. NAME alone is an "
                   "experiment, or a trial if it is one of EXPERIMENT/7.");
   options.Arguments("[exp|trial] NAME", &words, 1, 2);
+  options.Flag("--lineage", &lineage,
+               "of an experiment: what each attempt began with (its parent, a checkpoint), and its "
+               "steps");
   AddGlobals(options, &globals);
   ASSIGN_OR_RETURN(const bool done, ParseAll(options, globals, arguments));
   if (done) return 0;
@@ -53,6 +58,9 @@ StatusOr<int> Describe(const Arguments& arguments) {
   ASSIGN_OR_RETURN(const Kind kind, FindKind(words[0]));
   if (words.size() < 2)
     return UsageError("NAME is missing; usage: shirabe describe exp|trial NAME");
+  if (lineage && kind == Kind::kTrial) {
+    return UsageError("--lineage is of an experiment; a trial's attempts stand in describe trial");
+  }
   ASSIGN_OR_RETURN(const Session session, OpenSession(globals, /*read_only=*/true));
   const absl::Time now = RealClock()->Now();
   if (kind == Kind::kTrial) {
@@ -61,7 +69,9 @@ StatusOr<int> Describe(const Arguments& arguments) {
     Out(text);
   } else {
     ASSIGN_OR_RETURN(const ExperimentKey key, ExperimentArgument(words[1], session.ns));
-    ASSIGN_OR_RETURN(const std::string text, view::DescribeExperiment(*session.client, key, now));
+    ASSIGN_OR_RETURN(const std::string text,
+                     lineage ? view::DescribeLineage(*session.client, key)
+                             : view::DescribeExperiment(*session.client, key, now));
     Out(text);
   }
   return 0;

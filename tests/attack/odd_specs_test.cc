@@ -4,6 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <set>
+
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "tests/support/small_spec.h"
@@ -193,6 +196,65 @@ TEST_F(OddSpecsTest, ARepeatedOptionAndAFilterThatCannotHoldAreNamed) {
   EXPECT_EQ(filter.code, 2);
   EXPECT_THAT(filter.err, AllOf(HasSubstr("field trials is a number"), HasSubstr("\"abc\""),
                                 Not(HasSubstr("terminate"))));
+}
+
+// Names of metrics and parameters become names of files in MLflow's store, and texts in those of
+// TensorBoard: none leads out of the folder, and none is another's.
+// attacks: CRD spec.objective.objectiveMetricName
+// attacks: CRD spec.objective.additionalMetricNames
+TEST_F(OddSpecsTest, NamesStayInTheFolderOfAnExport) {
+  const std::vector<std::string> names = {"../../../escaped",
+                                          "/escaped",
+                                          "..",
+                                          ".hidden",
+                                          "a/../../../b",
+                                          "a",
+                                          "a/b",
+                                          "a//b",
+                                          "😀",
+                                          "x y",
+                                          "-rf",
+                                          "~/escaped",
+                                          "meta.yaml",
+                                          "$(id)",
+                                          "a\\b",
+                                          "%2e%2e%2fc"};
+  std::string metrics, listed;
+  for (const std::string& name : names) {
+    metrics += nlohmann::json({{"step", 1}, {"metrics", {{name, 0.5}}}}).dump() + "\n";
+    if (name != names[0]) listed += (listed.empty() ? "" : ", ") + nlohmann::json(name).dump();
+  }
+  const std::string spec = absl::StrReplaceAll(
+      ReadFile(Spec("", "", "cat " + cli_.Write("metrics", metrics) + " >> $SHIRABE_METRICS_FILE"))
+          .value(),
+      {{"objectiveMetricName: loss", "objectiveMetricName: " + nlohmann::json(names[0]).dump() +
+                                         ", additionalMetricNames: [" + listed + "]"}});
+  const Outcome run = cli_.Run({"run", "-f", cli_.Write("odd.yaml", spec)});
+  ASSERT_EQ(run.code, 0) << run.err;
+  // What commands print goes to files called run….
+  const auto files = [&] {
+    std::set<std::string> all;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(cli_.Path(""))) {
+      const std::string path = entry.path().string();
+      if (!absl::StartsWith(path, cli_.Path("run")) && !absl::StartsWith(path, cli_.state())) {
+        all.insert(path);
+      }
+    }
+    return all;
+  };
+  const std::set<std::string> before = files();
+  const std::string runs = cli_.Path("out/runs"), store = cli_.Path("out/store");
+  EXPECT_EQ(cli_.Run({"export", "odd", "-o", "tensorboard", "--to", runs}).code, 0);
+  EXPECT_EQ(cli_.Run({"export", "odd", "-o", "mlflow", "--to", store}).code, 0);
+  size_t values = 0;
+  for (const std::string& path : files()) {
+    if (before.contains(path) || path == cli_.Path("out")) continue;
+    EXPECT_TRUE(absl::StartsWith(path, cli_.Path("out/"))) << path;
+    const bool is_file = std::filesystem::is_regular_file(path);
+    values += is_file && absl::StrContains(path, "/metrics/") ? 1 : 0;
+  }
+  EXPECT_EQ(values, names.size()) << "each metric has a file of its own";
+  EXPECT_FALSE(std::filesystem::exists("/escaped"));
 }
 
 }  // namespace

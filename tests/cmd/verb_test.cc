@@ -57,7 +57,7 @@ TEST(VerbTest, EachVerbKnowsItsOwnWords) {
               AllOf(Contains("medianstop"), Not(Contains("tpe"))));
   EXPECT_THAT(next({"algorithms", ""}), Contains("bayesianoptimization"));
   EXPECT_EQ(FindVerb("version")->completes, nullptr);
-  EXPECT_THAT(FindVerb("export")->outputs, ElementsAre("csv", "jsonl"));
+  EXPECT_THAT(FindVerb("export")->outputs, ElementsAre("csv", "jsonl", "tensorboard", "mlflow"));
 }
 
 }  // namespace

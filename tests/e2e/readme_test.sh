@@ -7,7 +7,7 @@ cd "$(dirname "$0")/../.."
 SHIRABE_HOME=$(mktemp -d)
 export SHIRABE_HOME
 # What they write into the checkout goes as well.
-trap 'rm -rf "$SHIRABE_HOME" before-the-weekend digits.svg' EXIT
+trap 'rm -rf "$SHIRABE_HOME" before-the-weekend digits.svg digits-{runs,mlruns}' EXIT
 # The examples need a Python with scikit-learn, which deploy/setup.sh has seen to.
 PATH=$PWD/build/release/bin:${XDG_CACHE_HOME:-$HOME/.cache}/shirabe/python/bin:$PATH
 

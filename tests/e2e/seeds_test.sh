@@ -83,6 +83,19 @@ code_of() {
 has '^one-job *SUCCEEDED' "list"
 has '^bad *FAILED' "list"
 
+# kubectl asks a program beside a plugin what may come next.
+ln -s "$shirabe" "$SHIRABE_HOME/bin/kubectl_complete-ai_platform"
+completes() {
+  kubectl_complete-ai_platform "$@" >"$out" 2>&1 || fail "completion of $*"
+  [ "$(tail -n 1 "$out")" = :4 ] || fail "the directive after the completion of $*"
+}
+completes ""
+has '^jobs$' "completion of nothing"
+completes jobs str
+[ "$(cat "$out")" = $'stream-logs\n:4' ] || fail "completion of jobs str"
+completes jobs describe one
+has '^one-job$' "completion of a job's name"
+
 # To a server: submit returns, then describe, stream-logs and cancel.
 "$shirabe" serve --db "sqlite:$SHIRABE_HOME/server.db" --http 127.0.0.1:0 --grpc 127.0.0.1:0 \
   >"$SHIRABE_HOME/serve.out" 2>&1 &
@@ -115,11 +128,47 @@ for file in ../ai-platform/config.yaml ../converted/sweep.yaml; do
   has ' has ended: ' "run -f $file"
 done
 for file in *; do
-  case $file in *.py) continue ;; esac
+  case $file in *.py | __pycache__) continue ;; esac
   "$shirabe" convert -f "$file" -o "$SHIRABE_HOME/made.yaml" --report "$SHIRABE_HOME/report.json" \
     >"$out" 2>&1 || fail "convert -f $file"
   "$shirabe" validate -f "$SHIRABE_HOME/made.yaml" >"$out" 2>&1 || fail "what $file becomes"
   python3 -c 'import json, sys; assert json.load(open(sys.argv[1]))["fields"]' \
     "$SHIRABE_HOME/report.json" || fail "the report of $file"
 done
+
+# Copying split from training: whatever machines are taken away, a newer file stays.
+cd ../../..
+cat >"$SHIRABE_HOME/nodes.yaml" <<'END'
+pools:
+  - name: spot
+    capacity: spot
+    pricePerHour: 3.6
+    slots: 2
+    reclaim: {times: [1.5, 1.7, 3.5, 3.7], noticeSeconds: 0}
+END
+sed 's/\( *\)- --lr=.*/&\n\1- --pause=0.2/' deploy/examples/copy-once.yaml \
+  >"$SHIRABE_HOME/copy.yaml"
+timeout 300 "$shirabe" run -f "$SHIRABE_HOME/copy.yaml" --nodes "$SHIRABE_HOME/nodes.yaml" \
+  >"$out" 2>&1 || fail "run -f copy-once.yaml"
+"$shirabe" get attempts copy-once -o json >"$SHIRABE_HOME/attempts.json"
+python3 - "$shirabe" "$SHIRABE_HOME" >"$out" 2>&1 <<'END' || fail "what was copied when"
+import json, re, subprocess, sys
+
+again, reached = 0, {}
+for attempt in json.load(open(f"{sys.argv[2]}/attempts.json"))["items"]:
+    number = str(attempt["number"])
+    command = [sys.argv[1], "logs", attempt["trial"], "--attempt", number]
+    log = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    print(attempt["trial"], number, log)
+    began = re.search(r"^begins at epoch (\d+)$", log, re.M)
+    if not began:
+        continue  # it lost its machine before that
+    last = reached.get(attempt["trial"], 10)
+    assert int(began[1]) >= last, "a newer file was overwritten"
+    epochs = [int(epoch) for epoch in re.findall(r"^epoch=(\d+) ", log, re.M)]
+    reached[attempt["trial"]] = max([last, *epochs])
+    again += "is there already" in log and int(began[1]) > 10
+assert set(reached.values()) == {30}, reached
+assert again > 0, "no attempt went on from a newer file"
+END
 echo "the command lines of the seeds work"

@@ -156,5 +156,34 @@ class Torch(Example):
         self.assertEqual(attempts.saved(1), [1, 2])
 
 
+@unittest.skipUnless(importlib.util.find_spec("torch"), "torch is not installed")
+class Torchrun(Example):
+    """torchrun.yaml: two ranks, started by torchrun."""
+
+    def attempts(self, *arguments):
+        attempts = Attempts(self.folder, "torch/train.py", arguments)
+        launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
+        attempts.command[1:1] = launcher
+        return attempts
+
+    def test_killed_and_resumed_it_has_the_same_losses(self):
+        attempts = self.attempts("--epochs=60")
+        self.assertEqual(attempts.run(), 0)
+        whole = attempts.lines(1)
+        self.assertEqual([line.get("step") for line in whole], [*range(1, 61), None])
+        self.assertEqual(attempts.saved(1), list(range(1, 61)), "rank 0 alone saves")
+        program = subprocess.Popen(
+            attempts.command, env=attempts.environment(None), start_new_session=True
+        )
+        deadline = time.monotonic() + PATIENCE
+        while not attempts.saved(2) and time.monotonic() < deadline:
+            time.sleep(0.005)
+        os.killpg(program.pid, signal.SIGKILL)
+        self.assertNotEqual(program.wait(timeout=PATIENCE), 0)
+        step = attempts.saved(2)[-1]
+        self.assertEqual(attempts.run(attempts.checkpoint(2, step)), 0)
+        self.assertEqual(attempts.lines(3), whole[step:], f"from step {step}")
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -1,7 +1,7 @@
-// The include table of the house: cmd → {crd | service | sidecar | rehearsal | import | convert} →
-// view → client → experiment → {suggestion | trial | metrics | db} → proto; trial, experiment and
-// crd may use kube; kube and metrics may use net; everyone may use base. A folder may include what
-// stands to its right, never its sibling.
+// The include table of the house: cmd → {crd | service | sidecar | rehearsal | tracking | import |
+// convert} → view → client → experiment → {suggestion | trial | metrics | db} → proto; trial,
+// experiment and crd may use kube; kube and metrics may use net; everyone may use base. A folder
+// may include what stands to its right, never its sibling.
 #include <map>
 #include <set>
 
@@ -31,6 +31,7 @@ const std::map<std::string, Names>& Table() {
       {"view", {"base", "proto", "db", "suggestion", "trial", "experiment", "client"}},
       {"import", {"base", "proto", "db", "experiment", "client"}},
       {"convert", {"base", "proto", "trial", "experiment", "client"}},
+      {"tracking", {"base", "proto", "db", "metrics", "trial", "client", "view"}},
       {"rehearsal", {"base", "proto", "db", "trial", "experiment", "client", "view"}},
       {"service",
        {"base", "proto", "db", "suggestion", "metrics", "trial", "experiment", "client", "view"}},
@@ -40,7 +41,8 @@ const std::map<std::string, Names>& Table() {
       {"sidecar", {"base", "proto", "metrics", "trial"}},
       {"cmd",
        {"base", "proto", "net", "kube", "artifacts", "suggestion", "metrics", "trial", "experiment",
-        "service", "client", "view", "import", "convert", "rehearsal", "crd", "sidecar"}},
+        "service", "client", "view", "import", "convert", "tracking", "rehearsal", "crd",
+        "sidecar"}},
       {"proto", {}},
       {"tests", {}},
       {"bench", {}},

@@ -144,7 +144,7 @@ const std::vector<std::string>& SharedBatches() {
       "view view/plot",
       "import convert rehearsal sidecar crd",
       "service service/common service/grpc service/katib",
-      "cmd/verbs cmd/verbs/files cmd/verbs/jobs cmd/verbs/page",
+      "cmd/verbs cmd/verbs/files cmd/verbs/jobs cmd/verbs/page cmd/verbs/tracking",
   };
   return batches;
 }

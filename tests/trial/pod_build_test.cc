@@ -127,6 +127,28 @@ TEST(PodBuild, OursStandAroundTheUsersInitContainers) {
   EXPECT_EQ(pod.init["imagePullPolicy"], "Never");
 }
 
+// As on a laptop. What runs beside the program all the time is left alone.
+TEST(PodBuild, TheUsersInitContainersHaveTheContractAndTheFoldersOfTheTrial) {
+  Json object = Json::parse(kJob);
+  object["spec"]["template"]["spec"]["initContainers"] = Json::array(
+      {Json{{"name", "copy"}, {"args", Json::array({"--to=$(SHIRABE_OUTPUT_DIR)/model"})}},
+       Json{{"name", "proxy"}, {"restartPolicy", "Always"}}});
+  const AttemptObject built = Build(Request(object.dump()));
+  const Pod pod(built.object);
+  const Json& copy = pod.spec["initContainers"][1];
+  for (const char* name : {"SHIRABE_TRIAL", "SHIRABE_OUTPUT_DIR", "SHIRABE_PARAM_TEXT"}) {
+    EXPECT_EQ(Variable(copy, name), Variable(pod.program, name)) << name;
+  }
+  EXPECT_FALSE(Variable(copy, "SHIRABE_OUTPUT_DIR").empty());
+  EXPECT_EQ(copy["volumeMounts"], pod.program["volumeMounts"]);
+  EXPECT_FALSE(copy.contains("command")) << "its image's own";
+  EXPECT_EQ(pod.spec["initContainers"][2].size(), 2u);
+  object["spec"]["template"]["spec"]["initContainers"][0]["volumeMounts"] =
+      Json::array({Json{{"name", "mine"}, {"mountPath", "/shirabe/home"}}});
+  EXPECT_THAT(Refusal(Request(object.dump())),
+              HasSubstr("initContainers[0].volumeMounts[0].mountPath"));
+}
+
 TEST(PodBuild, EachIsToldWhatItNeedsAndTheTokenOnlyTheSidecar) {
   AttemptRequest request = Request();
   request.resume = {Saved({request.key.trial, 1}, 40)};

@@ -47,6 +47,20 @@ Status CheckMounts(const Json& containers, const std::string& path) {
   return absl::OkStatus();
 }
 
+// Of a container that gets our folders.
+Status CheckPodRoot(const Json& container, const std::string& path) {
+  const Json& mounts = At(container, "volumeMounts");
+  for (size_t i = 0; i < Items(mounts).size(); ++i) {
+    const std::string at = Text(mounts[i], {"mountPath"}) + "/";
+    if (!absl::StartsWith(at, std::string(kPodRoot) + "/")) continue;
+    return InvalidField(
+        absl::StrCat(path, ".volumeMounts[", i, "].mountPath"),
+        absl::StrCat("Shirabe uses ", kPodRoot, " itself: mount it elsewhere; for checkpoints on ",
+                     "a volume give spec.shirabe.checkpoint.volume"));
+  }
+  return absl::OkStatus();
+}
+
 Status CheckFree(const Injection& injection) {
   const Json& spec = injection.pod.spec();
   const std::string path = injection.pod.path + ".spec";
@@ -57,15 +71,11 @@ Status CheckFree(const Injection& injection) {
                                {kFoldersContainer, kInitContainer, kSidecarContainer}));
     RETURN_IF_ERROR(CheckMounts(At(spec, list), absl::StrCat(path, ".", list)));
   }
-  const Json& mounts = At(spec["containers"][injection.container], "volumeMounts");
-  for (size_t i = 0; i < Items(mounts).size(); ++i) {
-    const std::string at = Text(mounts[i], {"mountPath"}) + "/";
-    if (!absl::StartsWith(at, std::string(kPodRoot) + "/")) continue;
-    return InvalidField(
-        absl::StrCat(injection.pod.ContainerPath(injection.container), ".volumeMounts[", i,
-                     "].mountPath"),
-        absl::StrCat("Shirabe uses ", kPodRoot, " itself: mount it elsewhere; for checkpoints on ",
-                     "a volume give spec.shirabe.checkpoint.volume"));
+  RETURN_IF_ERROR(CheckPodRoot(spec["containers"][injection.container],
+                               injection.pod.ContainerPath(injection.container)));
+  int i = 0;
+  for (const Json& container : Items(At(spec, "initContainers"))) {
+    RETURN_IF_ERROR(CheckPodRoot(container, absl::StrCat(path, ".initContainers[", i++, "]")));
   }
   return absl::OkStatus();
 }
@@ -285,11 +295,19 @@ Status Inject(const Injection& injection) {
     containers.push_back(std::move(folders));
   }
   containers.push_back(std::move(init));
-  Append(Items(At(spec, "initContainers")), containers);
+  const absl::Duration grace = WholeGrace(request, spec);
+  // The user's have what the program has, as on a laptop: what they prepare in the trial's folder
+  // is there for it, and for the attempts that follow.
+  for (Json container : Items(At(spec, "initContainers"))) {
+    if (Text(container, {"restartPolicy"}) != "Always") {
+      AddEnvironment(PodEnvironment(request, grace), container);
+      Append(volumes.shared, ListIn(container, "volumeMounts"));
+    }
+    containers.push_back(std::move(container));
+  }
   containers.push_back(std::move(sidecar));
   AddCustomCollector(injection, volumes, containers);
 
-  const absl::Duration grace = WholeGrace(request, spec);
   WrapCommand(request, grace, program);
   AddEnvironment(PodEnvironment(request, grace), program);
   Append(volumes.shared, ListIn(program, "volumeMounts"));

@@ -141,7 +141,12 @@ std::vector<std::string> CompleteJobWords(const Arguments& words) {
   if (words[2] == "submit") {
     return words.size() == 4 ? std::vector<std::string>{"training"} : std::vector<std::string>();
   }
-  return words.size() == 4 ? CompleteExperiments(words) : std::vector<std::string>();
+  if (words.size() != 4) return {};
+  // The store of the environment, if the plugin would go to it (UseNamedStore).
+  Arguments placed = words;
+  const std::string db = client::ProcessEnvironment()("SHIRABE_DB").value_or("");
+  if (!db.empty()) placed.insert(placed.begin(), {"--db", db});
+  return CompleteExperiments(placed);
 }
 
 }  // namespace

@@ -1,0 +1,151 @@
+// tensorboard: the trials of an experiment in TensorBoard, while they run and after.
+#include <unistd.h>
+
+#include <cerrno>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/open_beneath.h"
+#include "base/registry.h"
+#include "client/state_location.h"
+#include "cmd/session.h"
+#include "cmd/terminal.h"
+#include "cmd/verb.h"
+#include "cmd/verb_flags.h"
+#include "cmd/verbs/tracking/companion.h"
+#include "tracking/tensorboard_log.h"
+
+namespace shirabe::cmd {
+namespace {
+
+constexpr absl::Duration kFollowInterval = absl::Seconds(1);
+
+struct TensorboardFlags {
+  std::vector<std::string> names;
+  std::optional<int64_t> port;
+  std::string logdir;
+  bool files_only = false;
+};
+
+// The folder of the event files: the user's own, which stays, or one that goes with this process.
+class LogFolder {
+ public:
+  static StatusOr<LogFolder> Make(const std::string& wanted) {
+    if (!wanted.empty()) return LogFolder(wanted, /*temporary=*/false);
+    std::string made = absl::StrCat(client::ProcessEnvironment()("TMPDIR").value_or("/tmp"),
+                                    "/shirabe-tensorboard-XXXXXX");
+    if (mkdtemp(made.data()) == nullptr) return ErrnoStatus("cannot make " + made, errno);
+    return LogFolder(made, /*temporary=*/true);
+  }
+  LogFolder(LogFolder&& other) noexcept
+      : path_(std::move(other.path_)), temporary_(std::exchange(other.temporary_, false)) {}
+  LogFolder& operator=(LogFolder&&) = delete;
+  ~LogFolder() {
+    if (temporary_) RemoveAll(path_).IgnoreError();
+  }
+
+  const std::string& path() const { return path_; }
+
+ private:
+  LogFolder(std::string path, bool temporary) : path_(std::move(path)), temporary_(temporary) {}
+
+  std::string path_;
+  bool temporary_;
+};
+
+Status CheckTensorboardFlags(const TensorboardFlags& flags) {
+  if (flags.port.value_or(0) > 65535) return UsageError("--port must be at most 65535");
+  if (!flags.files_only) return absl::OkStatus();
+  if (flags.port) return UsageError("--port is of TensorBoard, which --files-only does not start");
+  if (flags.logdir.empty()) return UsageError("--files-only needs --logdir DIR: what it writes to");
+  return absl::OkStatus();
+}
+
+// Null with --files-only.
+StatusOr<std::unique_ptr<Companion>> StartTensorboard(const TensorboardFlags& flags,
+                                                      const std::string& program,
+                                                      const std::string& folder) {
+  if (flags.files_only) return std::unique_ptr<Companion>();
+  std::vector<std::string> words = {program,     "--logdir",          folder, "--host",
+                                    "127.0.0.1", "--reload_interval", "2"};
+  if (flags.port) {
+    words.push_back("--port");
+    words.push_back(absl::StrCat(*flags.port));
+  }
+  return Companion::Start(words);
+}
+
+StatusOr<std::string> TensorboardProgram(const TensorboardFlags& flags) {
+  if (flags.files_only) return std::string();
+  if (const auto found = FindOnPath("tensorboard")) return *found;
+  return absl::NotFoundError(
+      "there is no tensorboard on PATH: `pip install tensorboard setuptools`, or write the files "
+      "alone with --files-only --logdir DIR, or once with `shirabe export EXPERIMENT -o "
+      "tensorboard`");
+}
+
+// Until Ctrl-C, or until TensorBoard ends. A store or server that is away for a while is said once.
+StatusOr<int> FollowTrials(tracking::TensorboardLog& log, Companion* tensorboard,
+                           Interrupts& interrupts) {
+  bool away = false;
+  while (interrupts.Wait(kFollowInterval) == 0) {
+    if (tensorboard != nullptr) {
+      if (const auto ended = tensorboard->Ended()) {
+        return absl::InternalError("tensorboard has ended with " + *ended + ": see above");
+      }
+    }
+    const Status updated = log.Update();
+    if (absl::IsUnavailable(updated)) {
+      if (!std::exchange(away, true)) Warn(Message(updated) + ": trying again");
+      continue;
+    }
+    RETURN_IF_ERROR(updated);
+    away = false;
+  }
+  return 0;
+}
+
+}  // namespace
+
+StatusOr<int> Tensorboard(const Arguments& arguments) {
+  Globals globals;
+  TensorboardFlags flags;
+  Options options(
+      "tensorboard EXPERIMENT [--port N] [--logdir DIR]",
+      "Shows the trials of an experiment in TensorBoard until Ctrl-C: each is a run, of "
+      "all its attempts, with every metric, and the parameters stand in its HPARAMS. "
+      "Follows what runs. Starts the tensorboard of PATH on 127.0.0.1, and ends it.");
+  options.Arguments("EXPERIMENT", &flags.names, 1, 1);
+  options.Number("--port", &flags.port, 0, "of TensorBoard (default the first free from 6006 on)");
+  options.Text("--logdir", &flags.logdir, "DIR",
+               "where to write its files, which then stay (default a temporary folder)");
+  options.Flag("--files-only", &flags.files_only,
+               "write and follow, and start no TensorBoard: for one that runs elsewhere");
+  AddGlobals(options, &globals);
+  ASSIGN_OR_RETURN(const bool done, ParseAll(options, globals, arguments));
+  if (done) return 0;
+  RETURN_IF_ERROR(CheckTensorboardFlags(flags));
+  ASSIGN_OR_RETURN(const std::string program, TensorboardProgram(flags));
+  // Before anything starts a thread: the signals are to reach none of them.
+  Interrupts interrupts;
+  ASSIGN_OR_RETURN(const Session session, OpenSession(globals, /*read_only=*/true));
+  ASSIGN_OR_RETURN(const ExperimentKey key, ExperimentArgument(flags.names[0], session.ns));
+  RETURN_IF_ERROR(session.client->GetExperiment(key).status());
+  ASSIGN_OR_RETURN(const LogFolder folder, LogFolder::Make(flags.logdir));
+  ASSIGN_OR_RETURN(const auto log,
+                   tracking::TensorboardLog::Open({*session.client, key, folder.path()}));
+  RETURN_IF_ERROR(log->Update());
+  ProgressLine(absl::StrCat(log->trials(), " trials of ", key.name, " in ", folder.path(),
+                            "; Ctrl-C ends it"));
+  ASSIGN_OR_RETURN(const auto tensorboard, StartTensorboard(flags, program, folder.path()));
+  return FollowTrials(*log, tensorboard.get(), interrupts);
+}
+
+SHIRABE_REGISTER(Verb, {.name = "tensorboard",
+                        .group = VerbGroup::kRead,
+                        .summary = "the trials in TensorBoard",
+                        .completes = CompleteExperiments,
+                        .outputs = {},
+                        .run = Tensorboard});
+
+}  // namespace shirabe::cmd
