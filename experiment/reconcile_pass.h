@@ -26,10 +26,13 @@ class Pass {
   void BoundRegret();
   void StopEarly();
   void Propose();
+  void RecordNotifications();
 
   // What was decided is written before it is done.
   Status Commit();
   Status Act();
+  Status SendNotifications();
+  bool IsOver() const;
   Status Delete();
   Status ActOn(const ActiveTrial& active);
   StartResult Start(const ActiveTrial& active);

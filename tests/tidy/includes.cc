@@ -1,6 +1,6 @@
 // The include table of the house: cmd → {crd | service | sidecar | rehearsal | import | convert} →
 // view → client → experiment → {suggestion | trial | metrics | db} → proto; trial, experiment and
-// crd may use kube; kube and metrics may use net; everyone may use base. A folder may include what
+// crd may use kube; kube, metrics and notify may use net; everyone may use base. A folder may include what
 // stands to its right, never its sibling.
 #include <map>
 #include <set>
@@ -23,7 +23,8 @@ const std::map<std::string, Names>& Table() {
       {"suggestion", {"base", "proto"}},
       {"metrics", {"base", "proto", "net"}},
       {"trial", {"base", "proto", "kube"}},
-      {"experiment", {"base", "proto", "kube", "db", "suggestion", "metrics", "trial"}},
+      {"notify", {"base", "proto", "net"}},
+      {"experiment", {"base", "proto", "kube", "db", "suggestion", "metrics", "trial", "notify"}},
       {"client", {"base", "proto", "db", "suggestion", "metrics", "trial", "experiment"}},
       {"view", {"base", "proto", "db", "suggestion", "trial", "experiment", "client"}},
       {"import", {"base", "proto", "db", "experiment", "client"}},
@@ -36,8 +37,8 @@ const std::map<std::string, Names>& Table() {
         "view"}},
       {"sidecar", {"base", "proto", "metrics", "trial"}},
       {"cmd",
-       {"base", "proto", "net", "kube", "suggestion", "metrics", "trial", "experiment", "service",
-        "client", "view", "import", "convert", "rehearsal", "crd", "sidecar"}},
+       {"base", "proto", "net", "kube", "suggestion", "metrics", "trial", "notify", "experiment",
+        "service", "client", "view", "import", "convert", "rehearsal", "crd", "sidecar"}},
       {"proto", {}},
       {"tests", {}},
       {"bench", {}},
