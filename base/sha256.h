@@ -1,4 +1,5 @@
-// SHA-256, in hexadecimal. The functions are thread-safe; an object is used by one thread at a time.
+// SHA-256, in hexadecimal. The functions are thread-safe; an object is used by one thread at a
+// time.
 #pragma once
 
 #include <memory>

@@ -385,8 +385,8 @@ class QueueController : public Controller {
   std::set<ExperimentKey> finished_ ABSL_GUARDED_BY(mutex_);
   std::set<ExperimentKey> unowned_ ABSL_GUARDED_BY(mutex_);  // reported by the executor
   int64_t renewals_ ABSL_GUARDED_BY(mutex_) = 0;             // of all leases, begun
-  std::vector<std::jthread> threads_;         // joined before the rest goes
-  std::unique_ptr<IntentFollower> follower_;  // last: it calls this
+  std::vector<std::jthread> threads_;                        // joined before the rest goes
+  std::unique_ptr<IntentFollower> follower_;                 // last: it calls this
 };
 
 }  // namespace

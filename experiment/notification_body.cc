@@ -60,24 +60,23 @@ std::string NotificationId(const v1::Experiment& experiment, int64_t number) {
 std::string NotificationBody(const v1::Experiment& experiment, const Occurrence& what,
                              int64_t number) {
   const v1::ExperimentStatus& status = experiment.status();
-  const OrderedJson body = {
-      {"id", NotificationId(experiment, number)},
-      {"number", number},
-      {"type", WordOf(*v1::NotificationCause_descriptor(), what.cause)},
-      {"time", FormatTime(ToProto(what.time))},
-      {"experiment",
-       {{"namespace", experiment.metadata().namespace_()},
-        {"name", experiment.metadata().name()},
-        {"uid", experiment.metadata().uid()}}},
-      {"reason", what.reason},
-      {"message", what.message.substr(0, kMaxMessageBytes)},
-      {"best", BestJson(experiment)},
-      {"cost", CostJson(experiment, what.spent)},
-      {"trials",
-       {{"created", status.trials()},
-        {"succeeded", status.trials_succeeded()},
-        {"earlyStopped", status.trials_early_stopped()},
-        {"failed", status.trials_failed()}}}};
+  const OrderedJson body = {{"id", NotificationId(experiment, number)},
+                            {"number", number},
+                            {"type", WordOf(*v1::NotificationCause_descriptor(), what.cause)},
+                            {"time", FormatTime(ToProto(what.time))},
+                            {"experiment",
+                             {{"namespace", experiment.metadata().namespace_()},
+                              {"name", experiment.metadata().name()},
+                              {"uid", experiment.metadata().uid()}}},
+                            {"reason", what.reason},
+                            {"message", what.message.substr(0, kMaxMessageBytes)},
+                            {"best", BestJson(experiment)},
+                            {"cost", CostJson(experiment, what.spent)},
+                            {"trials",
+                             {{"created", status.trials()},
+                              {"succeeded", status.trials_succeeded()},
+                              {"earlyStopped", status.trials_early_stopped()},
+                              {"failed", status.trials_failed()}}}};
   return Dump(body);
 }
 

@@ -110,8 +110,8 @@ class Recorder {
     }
     v1::Event event;
     event.set_reason("NotificationQueued");
-    event.set_message(absl::StrCat(CauseWord(cause), ", for ", absl::StrJoin(endpoints, ", "), ": ",
-                                   message));
+    event.set_message(
+        absl::StrCat(CauseWord(cause), ", for ", absl::StrJoin(endpoints, ", "), ": ", message));
     v1::EventNotification& outgoing = *event.mutable_notification();
     outgoing.set_number(number);
     outgoing.set_cause(cause);
@@ -156,8 +156,8 @@ void FailDelivery(const PassInput& in, const NotificationTicket& answered, Delta
     status.set_given_up(status.given_up() + 1);
     return FinishDelivery(answered, status);
   }
-  const absl::Duration delay = std::max(DelayAfter(answered.notification, status.attempts()),
-                                        answered.result->retry_after);
+  const absl::Duration delay =
+      std::max(DelayAfter(answered.notification, status.attempts()), answered.result->retry_after);
   *status.mutable_not_before() = ToProto(in.now + delay);
   if (first) {
     delta.AddEvent(true, "NotificationFailed",
@@ -188,9 +188,9 @@ Delta ApplyDelivery(const PassInput& in, const NotificationTicket& answered) {
   status.clear_error();
   *status.mutable_last_delivered() = ToProto(in.now);
   FinishDelivery(answered, status);
-  delta.AddEvent(false, "NotificationDelivered",
-                 absl::StrCat(answered.cause, " (", answered.number, ") to ",
-                              answered.notification.endpoint));
+  delta.AddEvent(
+      false, "NotificationDelivered",
+      absl::StrCat(answered.cause, " (", answered.number, ") to ", answered.notification.endpoint));
   return delta;
 }
 

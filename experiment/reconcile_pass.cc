@@ -241,7 +241,7 @@ void Pass::RecordNotifications() {
 
 // Once it is committed that they are to be delivered.
 Status Pass::SendNotifications() {
-  if (options_.sender == nullptr || mode_.suspended) return absl::OkStatus();
+  if (options_.sender == nullptr || mode_.suspended || removing_) return absl::OkStatus();
   const auto endpoints = state_.experiment().status().shirabe().notifications();
   for (const v1::NotificationStatus& endpoint : endpoints) {
     auto& delivery = state_.calls().deliveries[endpoint.endpoint()];

@@ -29,7 +29,7 @@ struct ReconcilerOptions {
   AlgorithmWorkers* algorithm_workers = nullptr;
   std::string working_dir;  // of trials whose template names none
   Limits limits = {};
-  NamespaceQuota* namespace_quota = nullptr;          // null = none
+  NamespaceQuota* namespace_quota = nullptr;  // null = none
   // Of notifications, outlives the workers; null = they wait for a process that has one.
   notify::Sender* sender = nullptr;
   std::function<void(const ExperimentKey&)> enqueue;  // reconcile it soon; any thread

@@ -65,10 +65,10 @@ StatusOr<std::string> ReadTrimmed(const v1::NotificationEndpoint& endpoint, cons
 Status ValidateEndpointName(std::string_view name) {
   static const RE2 form("[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?");
   if (RE2::FullMatch(name, form)) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("endpoint name \"", Printable(std::string(name.substr(0, kMaxShown))),
-                   "\" must be 1 to 63 lower-case letters, digits and '-', and begin and end with a "
-                   "letter or digit"));
+  return absl::InvalidArgumentError(absl::StrCat(
+      "endpoint name \"", Printable(std::string(name.substr(0, kMaxShown))),
+      "\" must be 1 to 63 lower-case letters, digits and '-', and begin and end with a "
+      "letter or digit"));
 }
 
 StatusOr<std::string> UrlOf(const v1::NotificationEndpoint& endpoint) {
@@ -78,8 +78,7 @@ StatusOr<std::string> UrlOf(const v1::NotificationEndpoint& endpoint) {
 
 StatusOr<std::string> SecretOf(const v1::NotificationEndpoint& endpoint) {
   if (endpoint.secret_file().empty()) return "";
-  ASSIGN_OR_RETURN(std::string secret,
-                   ReadTrimmed(endpoint, "secretFile", endpoint.secret_file()));
+  ASSIGN_OR_RETURN(std::string secret, ReadTrimmed(endpoint, "secretFile", endpoint.secret_file()));
   if (secret.size() >= kMinSecretBytes && secret.size() <= kMaxSecretBytes) return secret;
   return absl::InvalidArgumentError(
       absl::StrCat(NameOf(endpoint), "secretFile: the secret in ", endpoint.secret_file(), " has ",
@@ -101,10 +100,10 @@ Status SetEndpoints(v1::NotificationEndpoints endpoints) {
 bool EndpointsAreKnown() { return EndpointTable::Get().All().has_value(); }
 
 StatusOr<v1::NotificationEndpoint> FindEndpoint(const std::string& name, const std::string& ns) {
-  const auto all = EndpointTable::Get().All();
+  const v1::NotificationEndpoints all =
+      EndpointTable::Get().All().value_or(v1::NotificationEndpoints());
   std::vector<std::string> names;
-  for (const v1::NotificationEndpoint& endpoint :
-       all.value_or(v1::NotificationEndpoints()).endpoints()) {
+  for (const v1::NotificationEndpoint& endpoint : all.endpoints()) {
     if (!MayUse(endpoint, ns)) continue;
     if (endpoint.name() == name) return endpoint;
     names.push_back(endpoint.name());
@@ -113,8 +112,8 @@ StatusOr<v1::NotificationEndpoint> FindEndpoint(const std::string& name, const s
       names.empty() ? "an administrator sets one up with --notifications FILE of serve, controller "
                       "or run"
                     : "there are " + absl::StrJoin(names, ", ");
-  return absl::NotFoundError(absl::StrCat("there is no endpoint \"", name, "\" for namespace ", ns,
-                                          " here: ", there));
+  return absl::NotFoundError(
+      absl::StrCat("there is no endpoint \"", name, "\" for namespace ", ns, " here: ", there));
 }
 
 }  // namespace shirabe::notify

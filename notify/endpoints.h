@@ -14,8 +14,8 @@
 
 namespace shirabe::notify {
 
-// kInvalidArgument, with the rule, unless it is 1–63 characters of [a-z0-9-] that begin and end with
-// a letter or digit.
+// kInvalidArgument, with the rule, unless it is 1–63 characters of [a-z0-9-] that begin and end
+// with a letter or digit.
 Status ValidateEndpointName(std::string_view name);
 
 // What was read of a file with defaults (experiment/spec/endpoints_file.h). kInvalidArgument, with

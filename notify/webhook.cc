@@ -1,5 +1,6 @@
 #include "notify/webhook.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -106,10 +107,12 @@ class WebhookSender : public Sender {
     const auto url = url_text.ok() ? net::ParseUrl(*url_text) : url_text.status();
     for (const Status& read : {url.status(), secret.status()}) {
       if (read.ok()) continue;
-      Log(LogLevel::kWarning, "the entry of an endpoint cannot be used", {{"error", Message(read)}});
+      Log(LogLevel::kWarning, "the entry of an endpoint cannot be used",
+          {{"error", Message(read)}});
       return absl::UnavailableError("the administrator's entry of the endpoint cannot be used now");
     }
-    net::HttpCall call{.origin = OriginOf(*url)};
+    net::HttpCall call;
+    call.origin = OriginOf(*url);
     call.limits = {.connect = kConnectTimeout, .answer = kAnswerTimeout, .body_bytes = kMaxAnswer};
     call.may_connect = [allowed = endpoint.allow_private_addresses()](const sockaddr& address) {
       const net::AddressScope scope = net::ScopeOf(address);
@@ -162,12 +165,12 @@ std::string Signature(const std::string& secret, const std::string& timestamp,
 std::string SlackBody(const std::string& body) {
   const auto json = ReadJsonOrDiscarded(body, kRequestJson);
   const auto experiment = json.is_object() ? json.value("experiment", nlohmann::json()) : json;
-  const std::string text = absl::StrCat("Experiment ", TextAt(experiment, "namespace"), "/",
-                                        TextAt(experiment, "name"), ": ", TextAt(json, "type"),
-                                        ". ", TextAt(json, "message"));
+  const std::string text =
+      absl::StrCat("Experiment ", TextAt(experiment, "namespace"), "/", TextAt(experiment, "name"),
+                   ": ", TextAt(json, "type"), ". ", TextAt(json, "message"));
   // Slack's three control characters; with them gone nothing is a mention, a channel or a link.
-  const std::string plain = absl::StrReplaceAll(
-      Shortened(text, kMaxSlackText), {{"&", "&amp;"}, {"<", "&lt;"}, {">", "&gt;"}});
+  const std::string plain = absl::StrReplaceAll(Shortened(text, kMaxSlackText),
+                                                {{"&", "&amp;"}, {"<", "&lt;"}, {">", "&gt;"}});
   const nlohmann::json slack = {{"text", plain}, {"unfurl_links", false}, {"mrkdwn", false}};
   return slack.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }

@@ -292,8 +292,7 @@ std::string NotificationsTable(const v1::Experiment& experiment, absl::Time now)
     const absl::Duration wait = waits ? FromProto(one.not_before()) - now : absl::ZeroDuration();
     table.Add({one.endpoint(), absl::StrCat(one.delivered()), absl::StrCat(one.pending()),
                absl::StrCat(one.given_up()),
-               waits ? "in " + FormatAge(std::max(wait, absl::ZeroDuration())) : "",
-               one.error()});
+               waits ? "in " + FormatAge(std::max(wait, absl::ZeroDuration())) : "", one.error()});
   }
   return table.Render();
 }

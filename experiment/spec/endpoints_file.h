@@ -1,5 +1,6 @@
-// From YAML text to the endpoints of --notifications FILE, in the way of parse_spec.h: every problem
-// in one go, each with its place, the value and the fix. Called by the command line. Pure functions.
+// From YAML text to the endpoints of --notifications FILE, in the way of parse_spec.h: every
+// problem in one go, each with its place, the value and the fix. Called by the command line. Pure
+// functions.
 #pragma once
 
 #include <string_view>

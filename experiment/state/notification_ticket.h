@@ -20,10 +20,10 @@ struct NotificationTicket : public Ticket {
       : Ticket("webhook " + what.endpoint), notification(std::move(what)) {}
 
   const notify::Notification notification;
-  notify::Sender* sender = nullptr;  // outlives the workers
-  int64_t number = 0;                // of the notification
-  std::string cause;                 // its word
-  absl::Time made;                   // when that happened which it tells
+  notify::Sender* sender = nullptr;          // outlives the workers
+  int64_t number = 0;                        // of the notification
+  std::string cause;                         // its word
+  absl::Time made;                           // when that happened which it tells
   std::optional<notify::SendResult> result;  // once it is done
 
   void Cancel() override { stop_.request_stop(); }

@@ -1,5 +1,6 @@
-// Notifications as a way to reach what a user of a namespace may not: endpoints of others, addresses
-// inside, headers of a request; and as a way to fill the server. The receiver is a real one.
+// Notifications as a way to reach what a user of a namespace may not: endpoints of others,
+// addresses inside, headers of a request; and as a way to fill the server. The receiver is a real
+// one.
 #include "tests/attack/attacked_server.h"
 #include "tests/integration/webhook_receiver.h"
 
@@ -17,16 +18,16 @@ class NotificationAttackTest : public AttackTest {
     receiver_.Start();
     const std::string rest = absl::StrCat(", secretFile: ", receiver_.secret_file(), ", ");
     const std::string port = absl::StrCat(receiver_.port());
-    const std::string file = cli_.Write(
-        "endpoints.yaml",
-        absl::StrCat("endpoints:\n- {name: red-hook, url: 'http://127.0.0.1:", port, "/red'", rest,
-                     "namespaces: [red], allowPrivateAddresses: true}\n",
-                     "- {name: open, url: 'http://127.0.0.1:", port, "/open'", rest,
-                     "namespaces: ['*'], allowPrivateAddresses: true}\n",
-                     "- {name: inside, url: 'http://localhost:", port, "/inside'", rest,
-                     "namespaces: ['*']}\n",
-                     "- {name: metadata, url: 'http://169.254.169.254/latest/meta-data'", rest,
-                     "namespaces: ['*'], allowPrivateAddresses: true}\n"));
+    const std::string file =
+        cli_.Write("endpoints.yaml",
+                   absl::StrCat("endpoints:\n- {name: red-hook, url: 'http://127.0.0.1:", port,
+                                "/red'", rest, "namespaces: [red], allowPrivateAddresses: true}\n",
+                                "- {name: open, url: 'http://127.0.0.1:", port, "/open'", rest,
+                                "namespaces: ['*'], allowPrivateAddresses: true}\n",
+                                "- {name: inside, url: 'http://localhost:", port, "/inside'", rest,
+                                "namespaces: ['*']}\n",
+                                "- {name: metadata, url: 'http://169.254.169.254/latest/meta-data'",
+                                rest, "namespaces: ['*'], allowPrivateAddresses: true}\n"));
     Serve({"--notifications", file});
   }
 
@@ -135,11 +136,18 @@ TEST_F(NotificationAttackTest, ManyWishesAreRefusedAndLongTextsAreCut) {
   EXPECT_FALSE(Submit(Wishing("many", std::vector<std::string>(100'000, "open"))).ok());
   v1::SubmitRequest causes = Wishing("causes", {"open"});
   for (int i = 0; i < 100'000; ++i) {
-    causes.mutable_experiment()->mutable_spec()->mutable_shirabe()->mutable_notifications(0)->add_on(
-        v1::ON_FAILED);
+    causes.mutable_experiment()
+        ->mutable_spec()
+        ->mutable_shirabe()
+        ->mutable_notifications(0)
+        ->add_on(v1::ON_FAILED);
   }
   EXPECT_FALSE(Submit(causes).ok());
-  causes.mutable_experiment()->mutable_spec()->mutable_shirabe()->mutable_notifications(0)->clear_on();
+  causes.mutable_experiment()
+      ->mutable_spec()
+      ->mutable_shirabe()
+      ->mutable_notifications(0)
+      ->clear_on();
   causes.mutable_experiment()->mutable_spec()->mutable_shirabe()->mutable_notifications(0)->add_on(
       static_cast<v1::NotificationCause>(99));
   EXPECT_FALSE(Submit(causes).ok());

@@ -62,7 +62,8 @@ TEST(EndpointsFileTest, OtherTextsAreRefusedWithAnExample) {
               testing::Contains(HasSubstr("one document")));
   std::string many = "endpoints:\n";
   for (int i = 0; i < 1001; ++i) {
-    many += "- {name: e" + std::to_string(i) + ", url: http://a, secretFile: /s, namespaces: [r]}\n";
+    many +=
+        "- {name: e" + std::to_string(i) + ", url: http://a, secretFile: /s, namespaces: [r]}\n";
   }
   EXPECT_THAT(EndpointFindings(many), ElementsAre(HasSubstr("at most 1000")));
 }

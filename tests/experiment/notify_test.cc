@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "experiment/after_end.h"
+#include "experiment/apply_delta.h"
 #include "experiment/pass_notify.h"
 #include "notify/endpoints.h"
 #include "tests/experiment/reconciler_fixture.h"
@@ -38,22 +39,22 @@ class ToldEndpoints : public notify::Sender {
 class NotifyTest : public ReconcilerTest {
  protected:
   NotifyTest() {
-    told_ = std::make_unique<Reconciler>(
-        ReconcilerOptions{.store = store_.get(),
-                          .executor = &executor_,
-                          .clock = &clock_,
-                          .algorithm_workers = &workers_,
-                          .sender = &endpoints_,
-                          .enqueue = {},
-                          .at_step = {}});
+    told_ = std::make_unique<Reconciler>(ReconcilerOptions{.store = store_.get(),
+                                                           .executor = &executor_,
+                                                           .clock = &clock_,
+                                                           .algorithm_workers = &workers_,
+                                                           .sender = &endpoints_,
+                                                           .enqueue = {},
+                                                           .at_step = {}});
   }
 
   // One endpoint is told everything, another only ends.
   void Start(const std::string& more = "") {
-    Create("  parallelTrialCount: 1\n  shirabe:\n    askAndTell: true\n" + more +
-           "    notifications:\n"
-           "      - {on: [Succeeded, Failed, Improved, BudgetThreshold], webhook: {endpoint: all}}\n"
-           "      - {on: [Failed, Succeeded], webhook: {endpoint: ends}}\n");
+    Create(
+        "  parallelTrialCount: 1\n  shirabe:\n    askAndTell: true\n" + more +
+        "    notifications:\n"
+        "      - {on: [Succeeded, Failed, Improved, BudgetThreshold], webhook: {endpoint: all}}\n"
+        "      - {on: [Failed, Succeeded], webhook: {endpoint: ends}}\n");
     told_->Own(kKey, epoch_);
   }
   ReconcileResult Told() {
@@ -157,7 +158,8 @@ TEST_F(NotifyTest, AnEndpointThatFailsIsAskedLessAndLessOftenAndHoldsUpNoOther) 
   EXPECT_EQ(endpoints_.sent.size(), 1u);
   EXPECT_EQ(StatusOf("all").attempts(), 1);
   EXPECT_EQ(StatusOf("all").error(), "the endpoint answered HTTP 500");
-  EXPECT_THAT(Events("NotificationFailed"), ElementsAre(HasSubstr("Improved (1) to all: the endp")));
+  EXPECT_THAT(Events("NotificationFailed"),
+              ElementsAre(HasSubstr("Improved (1) to all: the endp")));
   size_t before = 1;
   for (int doubling = 1; doubling < 8; ++doubling) {
     const absl::Duration wait = Told().requeue_after;
@@ -195,7 +197,8 @@ TEST_F(NotifyTest, AfterADayItIsGivenUpWithAnEvent) {
   EXPECT_EQ(StatusOf("all").delivered(), 0);
   EXPECT_EQ(StatusOf("all").pending(), 0);
   EXPECT_EQ(StatusOf("ends").given_up(), 1);
-  EXPECT_THAT(Events("NotificationGivenUp"), Contains(HasSubstr("Improved (1) to all: gone; given")));
+  EXPECT_THAT(Events("NotificationGivenUp"),
+              Contains(HasSubstr("Improved (1) to all: gone; given")));
   EXPECT_LE(endpoints_.sent.size(), size_t{3} * kMaxNotificationAttempts);
 }
 
@@ -265,7 +268,8 @@ TEST_F(NotifyTest, ThresholdsOfTheBudgetAreToldOnceEach) {
 // ---- what a specification may say --------------------------------------------------------------
 
 std::string WithNotifications(const std::string& list) {
-  return Replaced(kGood, "  parameters:", "  shirabe: {notifications: " + list + "}\n  parameters:");
+  return Replaced(kGood,
+                  "  parameters:", "  shirabe: {notifications: " + list + "}\n  parameters:");
 }
 
 TEST(NotificationRules, AreToldByField) {

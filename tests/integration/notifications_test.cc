@@ -29,14 +29,13 @@ class NotificationsTest : public testing::Test {
   std::string SpecOf(const std::string& name, int trials) {
     const std::string script = cli_.Write(
         "trial.sh", "n=${SHIRABE_TRIAL##*-}\nawk -v n=\"$n\" 'BEGIN {print \"loss=\" 1 / n}'\n");
-    return cli_.Write(
-        name + ".yaml",
-        Yaml({.name = name,
-              .parallel = 1,
-              .trials = trials,
-              .container = ScriptCommand(script),
-              .more = "shirabe: {notifications: [{on: [Succeeded, Failed, Improved, "
-                      "BudgetThreshold], webhook: {endpoint: team}}]}"}));
+    return cli_.Write(name + ".yaml",
+                      Yaml({.name = name,
+                            .parallel = 1,
+                            .trials = trials,
+                            .container = ScriptCommand(script),
+                            .more = "shirabe: {notifications: [{on: [Succeeded, Failed, Improved, "
+                                    "BudgetThreshold], webhook: {endpoint: team}}]}"}));
   }
   nlohmann::json StatusOf(const std::string& name) {
     const auto json = cli_.Json({"get", "experiment", name, "-o", "json"});
@@ -153,12 +152,12 @@ TEST_F(NotificationsTest, NothingIsLostWhereTheServerIsKilledAgainAndAgain) {
 }
 
 TEST_F(NotificationsTest, SlacksBodyIsOneText) {
-  endpoints_ = cli_.Write("endpoints.yaml",
-                          absl::StrCat("endpoints:\n- {name: team, urlFile: ",
-                                       cli_.Write("url", absl::StrCat("http://127.0.0.1:",
-                                                                      receiver_.port(), "/T0/B0")),
-                                       ", format: slack, namespaces: ['*'], "
-                                       "allowPrivateAddresses: true}\n"));
+  endpoints_ = cli_.Write(
+      "endpoints.yaml",
+      absl::StrCat("endpoints:\n- {name: team, urlFile: ",
+                   cli_.Write("url", absl::StrCat("http://127.0.0.1:", receiver_.port(), "/T0/B0")),
+                   ", format: slack, namespaces: ['*'], "
+                   "allowPrivateAddresses: true}\n"));
   receiver_.SetMode("slack");
   ASSERT_EQ(cli_.Run({"run", "-f", SpecOf("told", 1), "--notifications", endpoints_}).code, 0);
   const auto requests = receiver_.Requests();

@@ -22,10 +22,10 @@ AddressScope Scope(const std::string& text) {
 }
 
 TEST(AddressScopeTest, ThePublicInternetIsPublic) {
-  for (const char* address : {"1.1.1.1", "8.8.8.8", "172.15.255.255", "172.32.0.0", "11.0.0.0",
-                              "100.63.255.255", "100.128.0.0", "223.255.255.255", "192.167.1.1",
-                              "2606:4700::1111", "2a00:1450::1", "::ffff:1.1.1.1",
-                              "64:ff9b::808:808", "2002:808:808::1"}) {
+  for (const char* address :
+       {"1.1.1.1", "8.8.8.8", "172.15.255.255", "172.32.0.0", "11.0.0.0", "100.63.255.255",
+        "100.128.0.0", "223.255.255.255", "192.167.1.1", "2606:4700::1111", "2a00:1450::1",
+        "::ffff:1.1.1.1", "64:ff9b::808:808", "2002:808:808::1"}) {
     EXPECT_EQ(Scope(address), AddressScope::kPublic) << address;
   }
 }
@@ -42,17 +42,17 @@ TEST(AddressScopeTest, ThisMachineAndPrivateNetworksArePrivate) {
 TEST(AddressScopeTest, WhereCloudsKeepCredentialsIsForbidden) {
   for (const char* address :
        {"169.254.169.254", "169.254.170.2", "100.100.100.200", "168.63.129.16", "192.0.0.192",
-        "fd00:ec2::254", "fd20:ce::254", "fe80::1", "::ffff:169.254.169.254",
-        "64:ff9b::a9fe:a9fe", "2002:a9fe:a9fe::1"}) {
+        "fd00:ec2::254", "fd20:ce::254", "fe80::1", "::ffff:169.254.169.254", "64:ff9b::a9fe:a9fe",
+        "2002:a9fe:a9fe::1"}) {
     EXPECT_EQ(Scope(address), AddressScope::kForbidden) << address;
   }
 }
 
 TEST(AddressScopeTest, WhatIsNoOnesAddressIsForbidden) {
-  for (const char* address : {"0.0.0.0", "0.1.2.3", "224.0.0.1", "239.1.1.1", "240.0.0.1",
-                              "255.255.255.255", "192.0.2.1", "203.0.113.9", "::", "ff02::1",
-                              "2001:db8::1", "2001::1", "::127.0.0.1", "::ffff:0.0.0.0", "fec0::1",
-                              "4000::1", "3fff::1"}) {
+  for (const char* address :
+       {"0.0.0.0", "0.1.2.3", "224.0.0.1", "239.1.1.1", "240.0.0.1", "255.255.255.255", "192.0.2.1",
+        "203.0.113.9", "::", "ff02::1", "2001:db8::1", "2001::1", "::127.0.0.1", "::ffff:0.0.0.0",
+        "fec0::1", "4000::1", "3fff::1"}) {
     EXPECT_EQ(Scope(address), AddressScope::kForbidden) << address;
   }
 }

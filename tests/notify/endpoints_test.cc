@@ -106,8 +106,8 @@ TEST_F(EndpointsTest, ANameIsOneLabel) {
   for (const char* good : {"a", "team-slack", "0", "a1"}) {
     EXPECT_TRUE(ValidateEndpointName(good).ok()) << good;
   }
-  for (const std::string bad : {"", "-a", "a-", "A", "a_b", "a.b", "a/b", "..", "a\nb", "a b",
-                                "http://127.0.0.1/"}) {
+  for (const std::string bad :
+       {"", "-a", "a-", "A", "a_b", "a.b", "a/b", "..", "a\nb", "a b", "http://127.0.0.1/"}) {
     EXPECT_FALSE(ValidateEndpointName(bad).ok()) << bad;
   }
   EXPECT_FALSE(ValidateEndpointName(std::string("a\0b", 3)).ok());

@@ -31,7 +31,7 @@ constexpr uint64_t kMaxToldTrials = 6;
 const ExperimentKey kTold{"sim", "told"};
 
 void WishFor(v1::Experiment& experiment, const std::string& endpoint,
-          const std::vector<v1::NotificationCause>& causes) {
+             const std::vector<v1::NotificationCause>& causes) {
   v1::Notification& wish = *experiment.mutable_spec()->mutable_shirabe()->add_notifications();
   wish.mutable_webhook()->set_endpoint(endpoint);
   for (const v1::NotificationCause cause : causes) wish.add_on(cause);

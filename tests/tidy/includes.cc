@@ -1,7 +1,7 @@
 // The include table of the house: cmd → {crd | service | sidecar | rehearsal | import | convert} →
 // view → client → experiment → {suggestion | trial | metrics | db} → proto; trial, experiment and
-// crd may use kube; kube, metrics and notify may use net; everyone may use base. A folder may include what
-// stands to its right, never its sibling.
+// crd may use kube; kube, metrics and notify may use net; everyone may use base. A folder may
+// include what stands to its right, never its sibling.
 #include <map>
 #include <set>
 
