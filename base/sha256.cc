@@ -1,6 +1,7 @@
 #include "base/sha256.h"
 
 #include <openssl/evp.h>
+#include <openssl/hmac.h>
 #include <openssl/sha.h>
 
 #include "absl/strings/escaping.h"
@@ -27,6 +28,14 @@ std::string Hexadecimal(const unsigned char (&digest)[SHA256_DIGEST_LENGTH]) {
 std::string HexSha256(std::string_view bytes) {
   unsigned char digest[SHA256_DIGEST_LENGTH];
   CHECK(EVP_Digest(bytes.data(), bytes.size(), digest, nullptr, FetchedSha256(), nullptr) == 1);
+  return Hexadecimal(digest);
+}
+
+std::string HexHmacSha256(std::string_view key, std::string_view bytes) {
+  unsigned char digest[SHA256_DIGEST_LENGTH];
+  CHECK(HMAC(FetchedSha256(), key.data(), static_cast<int>(key.size()),
+             reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size(), digest,
+             nullptr) != nullptr);
   return Hexadecimal(digest);
 }
 

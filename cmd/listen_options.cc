@@ -8,6 +8,7 @@
 #include "base/file_io.h"
 #include "base/process_id.h"
 #include "client/observation_retention.h"
+#include "cmd/spec_file.h"
 #include "suggestion/remote/remote_algorithm_table.h"
 #include "trial/host_paths.h"
 #include "view/record_json.h"
@@ -36,6 +37,7 @@ void AddListenOptions(Options& options, ListenOptions* listen_options) {
                 "a folder of the nodes that experiments may keep checkpoints in "
                 "(spec.shirabe.checkpoint.volume.hostPath), and all below it; may be repeated "
                 "(default none)");
+  options.Text("--notifications", &listen_options->notifications, "FILE", kNotificationsHelp);
   options.Text("--katib-listen", &listen_options->katib_listen, "HOST:PORT",
                "Katib's Suggestion and DBManager for its own clients, which have no token: "
                "plaintext; a caller acts for the namespace of the pod that it calls from, and "
@@ -128,13 +130,14 @@ experiment::Limits LimitsOf(const ListenOptions& listen_options) {
   return limits;
 }
 
-Status SetRemoteAlgorithms(const ListenOptions& listen_options) {
+Status SetOutgoing(const ListenOptions& listen_options) {
   suggestion::RemoteAlgorithmTable table{.allowed = listen_options.endpoints,
                                          .allow_loopback = false};
   for (const std::string& text : listen_options.algorithms) {
     if (const Status added = AddRemoteAlgorithm(text, table); !added.ok()) return AsUsage(added);
   }
-  return AsUsage(suggestion::SetRemoteAlgorithmTable(std::move(table)));
+  RETURN_IF_ERROR(AsUsage(suggestion::SetRemoteAlgorithmTable(std::move(table))));
+  return UseEndpoints(listen_options.notifications);
 }
 
 std::string TokenFile(const Globals& globals, const client::StateLocation& place) {

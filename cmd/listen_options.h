@@ -26,6 +26,7 @@ struct ListenOptions {
   std::vector<std::string> algorithms;
   std::vector<std::string> endpoints;
   std::vector<std::string> host_paths;
+  std::string notifications;
   std::optional<int64_t> rate;
   std::optional<int64_t> log_space;
   std::optional<int64_t> keep_observations;
@@ -47,8 +48,9 @@ service::ServerOptions ServerOptionsOf(const ListenOptions& listen_options,
 // What an experiment and a namespace may take.
 experiment::Limits LimitsOf(const ListenOptions& listen_options);
 
-// A server has tenants: they connect it only where its administrator says.
-Status SetRemoteAlgorithms(const ListenOptions& listen_options);
+// A server has tenants: they connect it only where its administrator says, for algorithms and for
+// notifications.
+Status SetOutgoing(const ListenOptions& listen_options);
 
 std::string TokenFile(const Globals& globals, const client::StateLocation& place);
 

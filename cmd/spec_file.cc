@@ -9,7 +9,9 @@
 #include "client/import_batch.h"
 #include "cmd/terminal.h"
 #include "convert/report_text.h"
+#include "experiment/spec/endpoints_file.h"
 #include "experiment/spec/node_pools_file.h"
+#include "notify/endpoints.h"
 
 namespace shirabe::cmd {
 namespace {
@@ -102,6 +104,14 @@ StatusOr<v1::NodePools> LoadNodes(const std::string& path) {
   experiment::ParsedNodes nodes = experiment::ParseNodes(text);
   RETURN_IF_ERROR(ErrorsIn(path, Print(nodes.findings, path)));
   return std::move(nodes.pools);
+}
+
+Status UseEndpoints(const std::string& path) {
+  if (path.empty()) return notify::SetEndpoints({});
+  ASSIGN_OR_RETURN(const std::string text, ReadFile(path, kMaxBytes));
+  experiment::ParsedEndpoints parsed = experiment::ParseEndpoints(text);
+  RETURN_IF_ERROR(ErrorsIn(path, Print(parsed.findings, path)));
+  return Prefix(path, notify::SetEndpoints(std::move(parsed.endpoints)));
 }
 
 StatusOr<std::vector<v1::Experiment>> LoadExperiments(const std::string& path) {

@@ -50,4 +50,11 @@ StatusOr<v1::Experiment> LoadExperiment(const std::string& path);
 // The pools of a nodes file, without errors. Warnings are printed.
 StatusOr<v1::NodePools> LoadNodes(const std::string& path);
 
+// From now on notifications may be sent to the endpoints of this file of --notifications, whose
+// secrets are read; "" = to none. Errors as above.
+Status UseEndpoints(const std::string& path);
+inline constexpr char kNotificationsHelp[] =
+    "endpoints that experiments may have notifications sent to (spec.shirabe.notifications), in "
+    "YAML: name, url, secretFile, format, namespaces";
+
 }  // namespace shirabe::cmd

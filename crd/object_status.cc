@@ -59,6 +59,15 @@ view::Json FrontJson(const v1::ShirabeStatus& status) {
   return status.has_front() ? Shaped<v1::crd::ResultFront>(status.front()) : view::Json();
 }
 
+view::Json NotificationsJson(const v1::ShirabeStatus& status) {
+  if (status.notifications().empty()) return nullptr;
+  view::Json list = view::Json::array();
+  for (const v1::NotificationStatus& one : status.notifications()) {
+    list.push_back(Shaped<v1::crd::NotificationStatus>(one));
+  }
+  return list;
+}
+
 view::Json CurrencyJson(const v1::Experiment& experiment) {
   if (experiment.status().shirabe().cost() == 0) return nullptr;
   const std::string& currency = experiment.spec().shirabe().budget().currency();
@@ -85,7 +94,8 @@ view::Json ExtrasJson(const v1::Experiment& experiment, const ObservedSpec& spec
                {"createdBy", ActorJson(status.created_by())},
                {"changedBy", ActorJson(status.changed_by())},
                {"stoppedBy", ActorJson(status.stopped_by())},
-               {"front", FrontJson(status)}});
+               {"front", FrontJson(status)},
+               {"notifications", NotificationsJson(status)}});
 }
 
 Json MetadataFor(const std::string& name, const Json& owner) {

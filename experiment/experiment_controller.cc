@@ -46,6 +46,7 @@ class QueueController : public Controller {
                           .working_dir = options_.working_dir,
                           .limits = options_.limits,
                           .namespace_quota = &namespace_quota_,
+                          .sender = sender_.get(),
                           .enqueue = [this](const ExperimentKey& key) { (void)Enqueue(key); },
                           .at_step = options_.at_step});
     for (int i = 0; i < std::max(1, options_.workers); ++i) {
@@ -369,6 +370,7 @@ class QueueController : public Controller {
 
   ControllerOptions options_;
   NamespaceQuota namespace_quota_{options_.limits.namespace_parallel_trials};
+  std::unique_ptr<notify::Sender> sender_ = notify::MakeWebhookSender(options_.clock);
   std::unique_ptr<AlgorithmWorkers> algorithm_workers_;
   std::unique_ptr<trial::Executor> executor_;
   std::unique_ptr<Reconciler> reconciler_;
@@ -384,9 +386,8 @@ class QueueController : public Controller {
   std::set<ExperimentKey> finished_ ABSL_GUARDED_BY(mutex_);
   std::set<ExperimentKey> unowned_ ABSL_GUARDED_BY(mutex_);  // reported by the executor
   int64_t renewals_ ABSL_GUARDED_BY(mutex_) = 0;             // of all leases, begun
-
-  std::vector<std::jthread> threads_;         // joined before the rest goes
-  std::unique_ptr<IntentFollower> follower_;  // last: it calls this
+  std::vector<std::jthread> threads_;                        // joined before the rest goes
+  std::unique_ptr<IntentFollower> follower_;                 // last: it calls this
 };
 
 }  // namespace

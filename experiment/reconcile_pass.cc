@@ -9,6 +9,7 @@
 #include "experiment/attempt_request.h"
 #include "experiment/conditions.h"
 #include "experiment/observation_ingest.h"
+#include "experiment/pass_notify.h"
 #include "experiment/state/stop_rules.h"
 
 namespace shirabe::experiment {
@@ -58,6 +59,7 @@ StatusOr<ReconcileResult> Pass::Run() {
     StopEarly();
     Propose();
   }
+  RecordNotifications();
   Step();
   RETURN_IF_ERROR(Commit());
   Step();
@@ -68,7 +70,7 @@ StatusOr<ReconcileResult> Pass::Run() {
     effects_.Requeue(absl::ZeroDuration());
   }
   ReconcileResult result{.idle = IsIdle(state_), .deleted = deletes_};
-  result.ended = deletes_ || (IsEnded(state_.experiment()) && result.idle && !removing_);
+  result.ended = deletes_ || (IsOver() && result.idle);
   if (!result.ended) Apply(RequeuePending(in_));
   result.requeue_after = effects_.requeue_after;
   return result;
@@ -248,6 +250,49 @@ void Pass::Propose() {
   Apply(ApplyProposal(in_, plan_, *answered));
 }
 
+// ---- notifications -----------------------------------------------------------------------------
+
+void Pass::RecordNotifications() {
+  if (deletes_) return;
+  Apply(experiment::RecordNotifications(in_, plan_.money));
+  for (auto& [endpoint, delivery] : state_.calls().deliveries) {
+    if (delivery.ticket == nullptr || !delivery.ticket->Wait(absl::ZeroDuration())) continue;
+    Apply(ApplyDelivery(in_, *std::exchange(delivery.ticket, nullptr)));
+  }
+}
+
+// Once it is committed that they are to be delivered.
+Status Pass::SendNotifications() {
+  if (options_.sender == nullptr || mode_.suspended || removing_) return absl::OkStatus();
+  const auto endpoints = state_.experiment().status().shirabe().notifications();
+  for (const v1::NotificationStatus& endpoint : endpoints) {
+    auto& delivery = state_.calls().deliveries[endpoint.endpoint()];
+    const absl::Duration wait = UntilDelivery(in_, endpoint);
+    if (wait > absl::ZeroDuration()) effects_.Requeue(wait);
+    if (wait > absl::ZeroDuration() || delivery.ticket != nullptr) continue;
+    ASSIGN_OR_RETURN(const auto next, NextDelivery(in_, endpoint, delivery.after_event));
+    Step();
+    if (next == nullptr) {
+      Apply(DropDeliveries(in_, endpoint.endpoint()));
+      effects_.Requeue(absl::ZeroDuration());
+      continue;
+    }
+    delivery.ticket = next;
+    next->OnDone([enqueue = options_.enqueue, key = state_.key()] {
+      if (enqueue) enqueue(key);
+    });
+    options_.algorithm_workers->Submit(next);
+    if (next->Wait(absl::ZeroDuration())) effects_.Requeue(absl::ZeroDuration());
+  }
+  return absl::OkStatus();
+}
+
+// It has ended, and there is nothing more to do for it but by what comes later.
+bool Pass::IsOver() const {
+  if (!IsEnded(state_.experiment()) || removing_) return false;
+  return options_.sender == nullptr || !HasPendingNotifications(state_.experiment());
+}
+
 // ---- the commit, and what comes after it -------------------------------------------------------
 
 // A Commit proves that the lease is still ours; a pass that writes nothing but starts something (a
@@ -300,6 +345,7 @@ Status Pass::Act() {
   for (const auto& [number, active] : state_.active()) {
     if (active.open) RETURN_IF_ERROR(ActOn(active));
   }
+  RETURN_IF_ERROR(SendNotifications());
   Step();
   return absl::OkStatus();
 }

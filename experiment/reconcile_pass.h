@@ -29,12 +29,15 @@ class Pass {
   void BoundRegret();
   void StopEarly();
   void Propose();
+  void RecordNotifications();
 
   // What was decided is written before it is done.
   Status Commit();
   Status Act();
   // What is committed and runs, to those who have asked for it in this pass.
   void GiveTrials();
+  Status SendNotifications();
+  bool IsOver() const;
   Status Delete();
   Status ActOn(const ActiveTrial& active);
   StartResult Start(const ActiveTrial& active);

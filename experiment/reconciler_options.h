@@ -13,6 +13,7 @@
 #include "experiment/report_queue.h"
 #include "experiment/spec/spec_limits.h"
 #include "experiment/state/algorithm_workers.h"
+#include "notify/webhook.h"
 #include "trial/executor.h"
 
 namespace shirabe::experiment {
@@ -29,7 +30,9 @@ struct ReconcilerOptions {
   AlgorithmWorkers* algorithm_workers = nullptr;
   std::string working_dir;  // of trials whose template names none
   Limits limits = {};
-  NamespaceQuota* namespace_quota = nullptr;          // null = none
+  NamespaceQuota* namespace_quota = nullptr;  // null = none
+  // Of notifications, outlives the workers; null = they wait for a process that has one.
+  notify::Sender* sender = nullptr;
   std::function<void(const ExperimentKey&)> enqueue;  // reconcile it soon; any thread
   absl::Duration patience = kInlineTimeout;           // for an answer within the pass
   std::function<void()> at_step;  // for tests: called between any two effects of a pass

@@ -3,7 +3,7 @@
 #include <malloc.h>
 
 #include "base/log.h"
-#include "experiment/conditions.h"
+#include "experiment/after_end.h"
 #include "experiment/submission.h"
 
 namespace shirabe::service {
@@ -77,7 +77,7 @@ Status ExperimentOwner::Refresh() {
   for (const ExperimentKey& key : changed) {
     const auto experiment = client_->GetExperiment(key);
     if (!experiment.ok() && !absl::IsNotFound(experiment.status())) return experiment.status();
-    if (experiment.ok() && !experiment::IsEnded(*experiment)) wanted_.insert(key);
+    if (experiment.ok() && experiment::NeedsOwner(*experiment)) wanted_.insert(key);
   }
   if (wanted_.size() > known) try_at_ = absl::ZeroDuration();  // a new one need not wait
   if (!changes.empty()) revision_ = changes.back().revision;
@@ -114,7 +114,7 @@ void ExperimentOwner::GiveBack() {
     // made again under its name, of which Look made nothing while the old one was ours.
     const auto experiment = client_->GetExperiment(key);
     const bool gone = absl::IsNotFound(experiment.status());
-    if (gone || (over.ok() && experiment.ok() && experiment::IsEnded(*experiment))) continue;
+    if (gone || (over.ok() && experiment.ok() && !experiment::NeedsOwner(*experiment))) continue;
     wanted_.insert(key);
     if (over.ok()) try_at_ = absl::ZeroDuration();
   }

@@ -282,6 +282,21 @@ std::string ActorLine(const v1::Actor& actor, absl::Time now) {
   return client::ActorWords(actor) + (actor.name().empty() ? "" : ", " + When(actor.time(), now));
 }
 
+// How far each endpoint has been told.
+std::string NotificationsTable(const v1::Experiment& experiment, absl::Time now) {
+  const auto& endpoints = experiment.status().shirabe().notifications();
+  if (endpoints.empty()) return "";
+  Table table({"ENDPOINT", "DELIVERED", "PENDING", "GIVEN UP", "NEXT TRY", "ERROR"});
+  for (const v1::NotificationStatus& one : endpoints) {
+    const bool waits = one.pending() > 0 && one.has_not_before();
+    const absl::Duration wait = waits ? FromProto(one.not_before()) - now : absl::ZeroDuration();
+    table.Add({one.endpoint(), absl::StrCat(one.delivered()), absl::StrCat(one.pending()),
+               absl::StrCat(one.given_up()),
+               waits ? "in " + FormatAge(std::max(wait, absl::ZeroDuration())) : "", one.error()});
+  }
+  return table.Render();
+}
+
 std::string OwnerLine(const v1::Experiment& experiment, const std::string& holder) {
   if (!holder.empty()) return holder;
   return experiment::IsEnded(experiment) ? "" : "none: `shirabe run` with its file continues it";
@@ -334,6 +349,7 @@ StatusOr<std::string> DescribeExperiment(client::Client& client, const Experimen
     page.Block("Front", FrontTable(experiment, true, kFrontShown));
   }
   page.Block("Waiting trials", waiting);
+  page.Block("Notifications", NotificationsTable(experiment, now));
   page.Block("Conditions", ConditionsTable(experiment, now));
   page.Block("Events", events);
   return page.Release();

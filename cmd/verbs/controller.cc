@@ -380,7 +380,7 @@ StatusOr<int> Controller(const Arguments& arguments) {
   ASSIGN_OR_RETURN(const bool done, ParseAll(options, globals, arguments));
   if (done) return 0;
   RETURN_IF_ERROR(CheckControllerFlags(flags));
-  RETURN_IF_ERROR(SetRemoteAlgorithms(flags.listen_options));
+  RETURN_IF_ERROR(SetOutgoing(flags.listen_options));
   if (!globals.verbose) SetLogLevel(LogLevel::kInfo);
   // Before anything starts a thread: the signals are to reach none of them.
   Interrupts interrupts;

@@ -16,6 +16,7 @@
 #include "cmd/verb.h"
 #include "cmd/verb_flags.h"
 #include "cmd/verbs/run_loop.h"
+#include "experiment/after_end.h"
 #include "experiment/conditions.h"
 #include "experiment/spec/experiment_from_flags.h"
 #include "experiment/spec/local_support.h"
@@ -36,6 +37,7 @@ struct RunFlags {
   std::string algorithm;
   std::string gpus;
   std::string nodes;
+  std::string notifications;
   std::string output = "table";
   PageFlags page;
 };
@@ -250,6 +252,7 @@ StatusOr<int> RunExperiment(const Arguments& given) {
                "GPUs for trials that ask for some: 0,1 (default all)");
   options.Text("--nodes", &flags.nodes, "FILE",
                "pools of machines with prices and reclaims to play, in YAML");
+  options.Text("--notifications", &flags.notifications, "FILE", kNotificationsHelp);
   options.Word("-o,--output", &flags.output, {"table", "json", "yaml", "args", "env"},
                "how to print the best trial");
   AddStores(options, &globals);
@@ -261,6 +264,7 @@ StatusOr<int> RunExperiment(const Arguments& given) {
   RETURN_IF_ERROR(CheckPageFlags(flags.page));
   RETURN_IF_ERROR(UseRemoteAlgorithm(flags));
   RETURN_IF_ERROR(CheckRunFlags(flags));
+  RETURN_IF_ERROR(UseEndpoints(flags.notifications));
   ASSIGN_OR_RETURN(const client::StateLocation place, StateLocationOf(globals));
   ASSIGN_OR_RETURN(v1::Experiment experiment, MakeExperiment(flags, place));
   RETURN_IF_ERROR(experiment::CheckRunnable(experiment));
@@ -274,7 +278,7 @@ StatusOr<int> RunExperiment(const Arguments& given) {
   ASSIGN_OR_RETURN(const experiment::Submitted submitted, client.Submit(experiment, {}));
   ASSIGN_OR_RETURN(experiment, client.GetExperiment(key));
   page->Announce(key);
-  if (!experiment::IsEnded(experiment) || submitted.changed) {
+  if (experiment::NeedsOwner(experiment) || submitted.changed) {
     WarnOfThisMachine(experiment, machines);
     Announce(experiment, submitted, place);
     const RunLoopOptions loop{

@@ -3,10 +3,12 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <optional>
 #include <set>
 
 #include "absl/strings/str_cat.h"
 #include "cmd/terminal.h"
+#include "experiment/after_end.h"
 #include "experiment/conditions.h"
 #include "view/progress.h"
 
@@ -15,6 +17,8 @@ namespace {
 
 constexpr absl::Duration kRunPoll = absl::Milliseconds(25);
 constexpr absl::Duration kRedraw = absl::Milliseconds(100);
+// How long a run waits, once its experiment has ended, for endpoints that do not answer.
+constexpr absl::Duration kDeliveryPatience = absl::Seconds(10);
 // How long an interrupted run waits for a store that takes nothing.
 constexpr absl::Duration kStuckInterruptTimeout = absl::Seconds(10);
 
@@ -121,6 +125,33 @@ class Stopper {
   absl::Duration since_;  // the first interrupt
 };
 
+// An experiment that has ended is not held up by who is told of it.
+class DeliveryWait {
+ public:
+  // Whether only notifications are left, for too long.
+  bool IsOver(const v1::Experiment& experiment) {
+    if (!experiment::IsEnded(experiment) || !experiment::HasPendingNotifications(experiment)) {
+      since_.reset();
+      return false;
+    }
+    const absl::Duration now = RealClock()->Monotonic();
+    since_ = since_.value_or(now);
+    return now - *since_ > kDeliveryPatience;
+  }
+
+ private:
+  std::optional<absl::Duration> since_;
+};
+
+void SayUndelivered(const v1::Experiment& experiment, const std::string& again, Display& display) {
+  for (const v1::NotificationStatus& endpoint : experiment.status().shirabe().notifications()) {
+    if (endpoint.pending() == 0) continue;
+    display.Print(absl::StrCat("warning: ", endpoint.pending(), " notifications for ",
+                               endpoint.endpoint(), " are not delivered yet (", endpoint.error(),
+                               "); the same command, or shirabe serve, goes on:\n  ", again));
+  }
+}
+
 }  // namespace
 
 StatusOr<RunEnd> RunUntilEnd(client::LocalClient& client, const RunLoopOptions& options,
@@ -132,6 +163,7 @@ StatusOr<RunEnd> RunUntilEnd(client::LocalClient& client, const RunLoopOptions& 
   RETURN_IF_ERROR(controller->Own(options.key));
   Stopper stopper(controller.get(), options.key, &display);
   Status over;
+  DeliveryWait deliveries;
   do {
     over = controller->Await(options.key, kRunPoll);
     stopper.HandleInterrupts(interrupts.Wait(absl::ZeroDuration()));
@@ -141,10 +173,12 @@ StatusOr<RunEnd> RunUntilEnd(client::LocalClient& client, const RunLoopOptions& 
     const std::string last_error = controller->LastError(options.key);
     display.LastError(last_error);
     RETURN_IF_ERROR(stopper.CheckStuckInterrupt(last_error));
+    if (deliveries.IsOver(progress.experiment())) over = absl::OkStatus();
   } while (absl::IsDeadlineExceeded(over));
   RETURN_IF_ERROR(over);
   RETURN_IF_ERROR(progress.Update());
   display.Show();
+  SayUndelivered(progress.experiment(), options.again, display);
   const bool ended = experiment::IsEnded(progress.experiment());
   if (ended || !stopper.interrupted()) return RunEnd::kEnded;
   display.Print("interrupted; nothing is lost. To go on:\n  " + options.again);

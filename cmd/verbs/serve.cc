@@ -88,7 +88,7 @@ StatusOr<int> Serve(const Arguments& arguments) {
   ASSIGN_OR_RETURN(const bool done, ParseAll(options, globals, arguments));
   if (done) return 0;
   RETURN_IF_ERROR(CheckServeFlags(globals, flags));
-  RETURN_IF_ERROR(SetRemoteAlgorithms(flags.listen_options));
+  RETURN_IF_ERROR(SetOutgoing(flags.listen_options));
   if (!globals.verbose) SetLogLevel(LogLevel::kInfo);
   ASSIGN_OR_RETURN(const client::ExecutionOptions machines, MachinesFor(flags));
   // Before anything starts a thread: the signals are to reach none of them.

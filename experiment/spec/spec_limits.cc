@@ -104,6 +104,16 @@ class LimitCheck {
     Bytes("spec.shirabe.algorithm.endpoint", shirabe.algorithm().endpoint(), kMaxNameBytes);
     Bytes("spec.shirabe.artifacts.store", shirabe.artifacts().store(), kMaxNameBytes);
     Bytes("spec.shirabe.artifacts.prefix", shirabe.artifacts().prefix(), kMaxNameBytes);
+    Notifications(shirabe.notifications());
+  }
+  void Notifications(const RepeatedPtrField<v1::Notification>& notifications) {
+    const std::string path = "spec.shirabe.notifications";
+    Count(path, notifications.size(), kMaxNotifications);
+    for (int i = 0; i < notifications.size() && good_; ++i) {
+      Count(ItemPath(path, i) + ".on", notifications[i].on_size(), kMaxCauses);
+      Bytes(ItemPath(path, i) + ".webhook.endpoint", notifications[i].webhook().endpoint(),
+            kMaxNameBytes);
+    }
   }
   // What a rule asks about is looked up for every point that is drawn.
   void Rules(const v1::SpaceRules& space) {

@@ -172,6 +172,7 @@ void CheckRules(const v1::Experiment& experiment, Findings& findings) {
   CheckTemplate(spec, findings);
   CheckCollector(spec, findings);
   CheckSearch(spec, space, findings);
+  CheckNotifications(experiment, findings);
 }
 
 }  // namespace shirabe::experiment

@@ -31,5 +31,7 @@ void CheckTemplate(const v1::ExperimentSpec& spec, Findings& findings);
 void CheckCollector(const v1::ExperimentSpec& spec, Findings& findings);
 void CheckSearch(const v1::ExperimentSpec& spec, const std::optional<suggestion::Space>& space,
                  Findings& findings);
+// spec.shirabe.notifications; whether its endpoints exist only where this process knows them.
+void CheckNotifications(const v1::Experiment& experiment, Findings& findings);
 
 }  // namespace shirabe::experiment

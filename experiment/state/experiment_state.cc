@@ -4,6 +4,7 @@
 
 #include "base/text/number.h"
 #include "experiment/state/algorithm_workers.h"
+#include "experiment/state/notification_ticket.h"
 
 namespace shirabe::experiment {
 namespace {
@@ -65,10 +66,19 @@ void Recount(v1::ExperimentStatus& s, v1::TrialPhase phase, int64_t by) {
 
 AlgorithmCalls::~AlgorithmCalls() {
   if (proposal != nullptr) proposal->Cancel();
+  CancelDeliveries();
+}
+
+void AlgorithmCalls::CancelDeliveries() {
+  for (auto& [endpoint, delivery] : deliveries) {
+    if (delivery.ticket != nullptr) delivery.ticket->Cancel();
+  }
+  deliveries.clear();
 }
 
 void AlgorithmCalls::Drop() {
   if (proposal != nullptr) proposal->Cancel();
+  CancelDeliveries();
   proposal = nullptr;
   stop = nullptr;
   recommendation = nullptr;

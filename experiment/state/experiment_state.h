@@ -23,6 +23,7 @@
 
 namespace shirabe::experiment {
 
+struct NotificationTicket;
 struct ProposalTicket;
 struct RecommendTicket;
 struct RegretTicket;
@@ -58,9 +59,10 @@ struct ExperimentMemory {
   std::set<AttemptKey> strays;                  // replaced attempts whose writes were refused
 };
 
-// The algorithm's and the rule's calls that are under way, or done and not yet read.
+// The algorithm's and the rule's calls that are under way, or done and not yet read; and attempts
+// to deliver notifications.
 struct AlgorithmCalls {
-  ~AlgorithmCalls();  // cancels a proposal under way
+  ~AlgorithmCalls();  // cancels a proposal and deliveries under way
 
   // Cancels and forgets all of them.
   void Drop();
@@ -72,6 +74,15 @@ struct AlgorithmCalls {
   std::shared_ptr<StopTicket> stop;                 // shared
   std::shared_ptr<RecommendTicket> recommendation;  // shared
   std::shared_ptr<RegretTicket> regret;             // shared
+  // One of each endpoint, and the event after which its next is looked for.
+  struct Delivery {
+    std::shared_ptr<NotificationTicket> ticket;  // shared
+    int64_t after_event = 0;
+  };
+  std::map<std::string, Delivery> deliveries;
+
+ private:
+  void CancelDeliveries();
 };
 
 struct ExperimentData {

@@ -68,6 +68,10 @@ constexpr FamilyInfo kFamilies[] = {
      "Metric values stored, counted when their attempt ends"},
     {"shirabe_refused_writes_total", Type::kCounter, "namespace",
      "Writes of attempts that were no longer current"},
+    {"shirabe_notifications_delivered_total", Type::kCounter, "namespace",
+     "Notifications that endpoints have acknowledged"},
+    {"shirabe_notifications_given_up_total", Type::kCounter, "namespace",
+     "Notifications that endpoints did not take within a day"},
 
     {"shirabe_http_requests_total", Type::kCounter, "method route code", "HTTP requests answered"},
     {"shirabe_http_request_duration_seconds", Type::kHistogram, "method route",

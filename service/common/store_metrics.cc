@@ -57,6 +57,15 @@ constexpr TrialCounter kTrialCounters[] = {
     {"shirabe_trial_killed_total", &v1::ExperimentStatus::trials_killed},
 };
 
+double SumOfEndpoints(const v1::ShirabeStatus& status,
+                      int64_t (v1::NotificationStatus::*count)() const) {
+  double sum = 0;
+  for (const v1::NotificationStatus& one : status.notifications()) {
+    sum += static_cast<double>((one.*count)());
+  }
+  return sum;
+}
+
 struct SpendCounter {
   const char* family;
   double (*get)(const v1::ShirabeStatus&);
@@ -69,6 +78,14 @@ constexpr SpendCounter kSpendCounters[] = {
     {"shirabe_cost_total", [](const v1::ShirabeStatus& s) { return s.cost(); }},
     {"shirabe_refused_writes_total",
      [](const v1::ShirabeStatus& s) { return static_cast<double>(s.refused_writes()); }},
+    {"shirabe_notifications_delivered_total",
+     [](const v1::ShirabeStatus& s) {
+       return SumOfEndpoints(s, &v1::NotificationStatus::delivered);
+     }},
+    {"shirabe_notifications_given_up_total",
+     [](const v1::ShirabeStatus& s) {
+       return SumOfEndpoints(s, &v1::NotificationStatus::given_up);
+     }},
 };
 
 bool Ended(const v1::ExperimentStatus& status, const char* how) {
@@ -90,6 +107,8 @@ v1::ExperimentStatus Counts(v1::ExperimentStatus status) {
   v1::ShirabeStatus& ours = *status.mutable_shirabe();
   ours.clear_memo();
   ours.clear_waiting();
+  ours.clear_notified();
+  for (auto& endpoint : *ours.mutable_notifications()) endpoint.clear_error();
   ours.clear_recommended_trial();
   // A copy: what was cleared keeps its memory.
   return v1::ExperimentStatus(status);

@@ -1,7 +1,7 @@
 // The include table of the house: cmd → {crd | service | sidecar | rehearsal | tracking | import |
 // convert} → view → client → experiment → {suggestion | trial | metrics | db} → proto; trial,
-// experiment and crd may use kube; kube and metrics may use net; everyone may use base. A folder
-// may include what stands to its right, never its sibling.
+// experiment and crd may use kube; kube, metrics and notify may use net; everyone may use base. A
+// folder may include what stands to its right, never its sibling.
 #include <map>
 #include <set>
 
@@ -24,8 +24,9 @@ const std::map<std::string, Names>& Table() {
       {"suggestion", {"base", "proto"}},
       {"metrics", {"base", "proto", "net"}},
       {"trial", {"base", "proto", "kube", "artifacts"}},
+      {"notify", {"base", "proto", "net"}},
       {"experiment",
-       {"base", "proto", "kube", "artifacts", "db", "suggestion", "metrics", "trial"}},
+       {"base", "proto", "kube", "artifacts", "db", "suggestion", "metrics", "trial", "notify"}},
       {"client",
        {"base", "proto", "artifacts", "db", "suggestion", "metrics", "trial", "experiment"}},
       {"view", {"base", "proto", "db", "suggestion", "trial", "experiment", "client"}},
@@ -40,9 +41,9 @@ const std::map<std::string, Names>& Table() {
         "view"}},
       {"sidecar", {"base", "proto", "metrics", "trial"}},
       {"cmd",
-       {"base", "proto", "net", "kube", "artifacts", "suggestion", "metrics", "trial", "experiment",
-        "service", "client", "view", "import", "convert", "tracking", "rehearsal", "crd",
-        "sidecar"}},
+       {"base", "proto", "net", "kube", "artifacts", "suggestion", "metrics", "trial", "notify",
+        "experiment", "service", "client", "view", "import", "convert", "tracking", "rehearsal",
+        "crd", "sidecar"}},
       {"proto", {}},
       {"tests", {}},
       {"bench", {}},

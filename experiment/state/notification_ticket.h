@@ -1,0 +1,37 @@
+// One attempt to deliver one notification, away from the reconciler: a ticket of AlgorithmWorkers
+// with a lane for each endpoint, so that one which hangs delays nobody else's. What it says is
+// looked up in the store when it is made (experiment/pass_notify.cc).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <utility>
+
+#include "absl/time/time.h"
+#include "experiment/state/algorithm_workers.h"
+#include "notify/webhook.h"
+
+namespace shirabe::experiment {
+
+struct NotificationTicket : public Ticket {
+  explicit NotificationTicket(notify::Notification what)
+      : Ticket("webhook " + what.endpoint), notification(std::move(what)) {}
+
+  const notify::Notification notification;
+  notify::Sender* sender = nullptr;          // outlives the workers
+  int64_t number = 0;                        // of the notification
+  std::string cause;                         // its word
+  absl::Time made;                           // when that happened which it tells
+  std::optional<notify::SendResult> result;  // once it is done
+
+  void Cancel() override { stop_.request_stop(); }
+
+ private:
+  void Call() override { result = sender->Send(notification, stop_.get_token()); }
+
+  std::stop_source stop_;
+};
+
+}  // namespace shirabe::experiment
