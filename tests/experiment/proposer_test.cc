@@ -13,7 +13,7 @@ namespace {
 class Blocking : public Ticket {
  public:
   Blocking(const std::string& in, bool blocks) : Ticket(in), blocked_(blocks) {}
-  void Cancel() override {
+  void OnCancel() override {
     std::lock_guard lock(mutex_);
     blocked_ = false;
     changed_.notify_all();
