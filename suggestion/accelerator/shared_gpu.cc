@@ -28,8 +28,8 @@ int64_t SquareBytes(int64_t n) { return n * n * static_cast<int64_t>(sizeof(doub
 // A model or a posterior.
 class SharedGpu::GpuResident : public Resident {
  public:
-  GpuResident(std::shared_ptr<SharedGpu> there, const GpuJob& job,
-              int64_t points)  // shared: outlived
+  GpuResident(std::shared_ptr<SharedGpu> there,  // shared: outlived
+              const GpuJob& job, int64_t points)
       : gpu(std::move(there)), model(job.model), posterior(job.posterior), n(points) {}
   ~GpuResident() override { gpu->Discard(model, posterior); }
 
@@ -121,8 +121,8 @@ Status SharedGpu::Run(const std::shared_ptr<GpuJob>& job) {  // shared: see the 
   return status;
 }
 
-Status SharedGpu::Await(const std::shared_ptr<GpuJob>& job,
-                        MutexLock& lock) {  // shared: the header
+Status SharedGpu::Await(const std::shared_ptr<GpuJob>& job,  // shared: see the header
+                        MutexLock& lock) {
   while (!job->done) {
     if (IsCancelled()) {
       Abandon(job);

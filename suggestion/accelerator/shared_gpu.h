@@ -1,8 +1,7 @@
 // One GPU for all threads that compute suggestions. Whatever waits at the same time goes together:
 // evaluations of different fits in one call, scorings by different processes in another, the rest
-// one after another. A thread of its own makes
-// all calls, so that a driver that hangs holds up none of those who wait: after `patience` they go
-// on without the GPU, which is then lost.
+// one after another. A thread of its own makes all calls, so that a driver that hangs holds up none
+// of those who wait: after `patience` they go on without the GPU, which is then lost.
 //
 // Fair by construction: calls are served in their order, each thread has one at a time, and a fit
 // is dozens of small ones; so those who ask take turns, and a large one delays the others by one

@@ -50,7 +50,7 @@ void Extend(EngineKind kind, Posterior& posterior, const Inputs& points, const E
                                .fits = kFits});
     if (engine != nullptr && engine->Extend(posterior, points, y).ok()) return;
   }
-  CHECK_OK(ProcessorEngine().Extend(posterior, points, y));
+  CHECK(ProcessorEngine().Extend(posterior, points, y).ok());
 }
 
 void ScoreBy(EngineKind kind, Posterior& posterior) {

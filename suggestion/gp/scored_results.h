@@ -13,8 +13,8 @@ namespace shirabe::suggestion::gp {
 
 // Each list in the order of the trials.
 struct Results {
-  // A process costs the cube of their number: on one core a tenth of a second at 1,000 and eight
-  // times that at 2,000, for each of three warps. An accelerator does it in the time of the other.
+  // A process costs the cube of their number. One core takes 0.05 s for a value with its gradient at
+  // 1,000 and 0.47 s at 2,000 (bench/RESULTS.md), which is too long; an accelerator has the room.
   static constexpr int64_t kMaxPoints = 1000, kMaxAccelerated = 2000;
   static constexpr int64_t kMaxOthers = 256;  // failed, and pending
 

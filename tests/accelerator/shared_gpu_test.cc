@@ -164,7 +164,7 @@ TEST(SharedGpu, WhatWaitsGoesInOneCall) {
 Accelerator::Handle Conditioned(SharedGpu& gpu, double phase) {
   const Accelerator::Handle model = *gpu.Upload(MakeCloud(25, phase).data());
   auto conditioned = gpu.Condition(*model, {.theta = kTheta, .wants_inverse = false});
-  CHECK_OK(conditioned.status());
+  CHECK(conditioned.ok());
   return std::move(conditioned->posterior);
 }
 
