@@ -13,8 +13,8 @@ namespace shirabe::suggestion::gp {
 
 // Each list in the order of the trials.
 struct Results {
-  // A process costs the cube of their number. One core takes 0.05 s for a value with its gradient at
-  // 1,000 and 0.47 s at 2,000 (bench/RESULTS.md), which is too long; an accelerator has the room.
+  // A process costs the cube of their number: one core takes 0.05 s for a value and its gradient
+  // at 1,000, and 0.47 s at 2,000 (bench/RESULTS.md), which an accelerator has time for.
   static constexpr int64_t kMaxPoints = 1000, kMaxAccelerated = 2000;
   static constexpr int64_t kMaxOthers = 256;  // failed, and pending
 
