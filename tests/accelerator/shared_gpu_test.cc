@@ -245,10 +245,9 @@ TEST(SharedGpu, AScoringWhoseCallerHasGoneLeavesTheOthers) {
   const Accelerator::Scores alone = *Score(**gpu, stays, x);
   Hang hang(fake, /*limit=*/64);
   std::atomic<bool> gone = false, answered = false;
-  std::vector<std::jthread> threads;
-  threads.emplace_back([&] { (void)Score(**gpu, stays, x); });
+  std::jthread holds([&] { (void)Score(**gpu, stays, x); });
   ASSERT_TRUE(Eventually([&] { return (*gpu)->counts().busy; }));
-  threads.emplace_back([&] {
+  std::jthread waits([&] {
     const auto scores = Score(**gpu, stays, x);
     answered = scores.ok() && scores->mean == alone.mean;
   });
@@ -261,7 +260,8 @@ TEST(SharedGpu, AScoringWhoseCallerHasGoneLeavesTheOthers) {
   gone = true;
   ASSERT_TRUE(Eventually([&] { return IsBusy(**gpu, 1); }));
   hang.End();
-  threads.clear();
+  holds.join();
+  waits.join();
   EXPECT_TRUE(answered);
 }
 
