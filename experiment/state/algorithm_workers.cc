@@ -3,6 +3,9 @@
 #include <iterator>
 #include <utility>
 
+#include "base/cancellation.h"
+#include "suggestion/processor_turn.h"
+
 namespace shirabe::experiment {
 namespace {
 
@@ -12,8 +15,16 @@ constexpr absl::Duration kLinger = absl::Seconds(2);
 
 }  // namespace
 
+void Ticket::Cancel() {
+  cancelled_ = true;
+  OnCancel();
+}
+
 void Ticket::Run() {
-  Call();
+  {
+    const CancelScope scope([this] { return cancelled_.load(); });
+    Call();
+  }
   {
     const MutexLock lock(mutex_);
     done_ = true;
@@ -43,7 +54,7 @@ AlgorithmWorkers::~AlgorithmWorkers() {
       for (const auto& ticket : lane.running) ticket->Cancel();
     }
   }
-  queued_.NotifyAll();
+  turns_.NotifyAll();
   for (auto& [name, lane] : lanes_) lane.workers.clear();  // each is joined
 }
 
@@ -54,37 +65,74 @@ void AlgorithmWorkers::Submit(std::shared_ptr<Ticket> ticket) {  // shared: see 
   }
   const MutexLock lock(mutex_);
   Lane& lane = lanes_[ticket->lane()];
-  const auto most = static_cast<size_t>(ticket->lane().empty() ? threads_ : kRemoteCalls);
+  lane.most = ticket->lane().empty() ? threads_ : kRemoteCalls;
   lane.queue.push_back(std::move(ticket));
+  Begin(lane);
+}
+
+bool AlgorithmWorkers::MayTakeTurn(const Lane& lane) {
+  return !lane.queue.empty() && lane.working < lane.most && lane.returning == 0 &&
+         lane.away < kMostAway;
+}
+
+// One worker more, where there is work for it: the one that takes the turn calls this again.
+void AlgorithmWorkers::Begin(Lane& lane) {
+  if (!MayTakeTurn(lane)) return;
+  if (lane.idle > 0) return turns_.NotifyAll();
   lane.workers.remove_if([](const Worker& worker) { return worker.done; });
-  if (lane.queue.size() <= lane.idle) return queued_.NotifyAll();
-  if (lane.workers.size() == most) return;  // each takes the next call before it ends
+  ++lane.working;
   Worker& worker = lane.workers.emplace_back();
   worker.thread = std::jthread([this, &lane, &worker] { Work(lane, worker); });
 }
 
-// False if none comes.
-bool AlgorithmWorkers::AwaitCall(Lane& lane, MutexLock& lock) {
+// False if no call comes.
+bool AlgorithmWorkers::AwaitTurn(Lane& lane, MutexLock& lock) {
+  --lane.working;
   ++lane.idle;
-  queued_.WaitFor(lock, kLinger, [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return stop_ || !lane.queue.empty();
+  turns_.NotifyAll();
+  const bool may = turns_.WaitFor(lock, kLinger, [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return stop_ || MayTakeTurn(lane);
   });
   --lane.idle;
-  return !lane.queue.empty();
+  if (!may || stop_) return false;
+  ++lane.working;
+  return true;
 }
 
 void AlgorithmWorkers::Work(Lane& lane, Worker& worker) {
+  const suggestion::ProcessorTurn turn([&] { GiveBack(lane); }, [&] { GetAgain(lane); });
   MutexLock lock(mutex_);
-  while (AwaitCall(lane, lock)) {
-    lane.running.push_back(std::move(lane.queue.front()));
-    const auto ticket = std::prev(lane.running.end());
-    lane.queue.pop_front();
-    lock.unlock();
-    (*ticket)->Run();
-    lock.lock();
-    lane.running.erase(ticket);
-  }
+  do {
+    while (!lane.queue.empty() && lane.returning == 0) {
+      lane.running.push_back(std::move(lane.queue.front()));
+      const auto ticket = std::prev(lane.running.end());
+      lane.queue.pop_front();
+      Begin(lane);
+      lock.unlock();
+      (*ticket)->Run();
+      lock.lock();
+      lane.running.erase(ticket);
+    }
+  } while (AwaitTurn(lane, lock));
   worker.done = true;
+}
+
+void AlgorithmWorkers::GiveBack(Lane& lane) {
+  const MutexLock lock(mutex_);
+  --lane.working;
+  ++lane.away;
+  turns_.NotifyAll();
+  Begin(lane);
+}
+
+void AlgorithmWorkers::GetAgain(Lane& lane) {
+  MutexLock lock(mutex_);
+  ++lane.returning;
+  turns_.Wait(lock, [&lane] { return lane.working < lane.most; });
+  --lane.returning;
+  --lane.away;
+  ++lane.working;
+  Begin(lane);
 }
 
 }  // namespace shirabe::experiment
