@@ -156,7 +156,10 @@ void EnqueueAsk(const PassInput& in, const v1::Intent& intent, Delta& delta) {
     return ask.caller() == intent.caller();
   });
   if (waits != asks.end()) {
-    if (waits->id() != intent.id()) delta.FinishIntent(intent.id());
+    // A question that is stored outlives this process; one that is not gives way to it.
+    const bool stored = waits->id() != 0;
+    if (stored && waits->id() != intent.id()) delta.FinishIntent(intent.id());
+    if (!stored) delta.mutable_memory().asks[static_cast<size_t>(waits - asks.begin())] = intent;
     return;
   }
   const bool asked = in.state.experiment().spec().shirabe().ask_and_tell();
