@@ -85,7 +85,7 @@ def mlflow_runs():
     import mlflow
 
     client = mlflow.MlflowClient("file:mlruns")
-    experiment = client.get_experiment_by_name("mlflow")
+    (experiment,) = [e for e in client.search_experiments() if e.name == "mlflow"]
     for run in client.search_runs([experiment.experiment_id]):
         steps = {m.step: m.value for m in client.get_metric_history(run.info.run_id, "loss")}
         yield run.data.tags["shirabe.trial"], steps

@@ -9,12 +9,15 @@ logged again, with the same steps. Without a server (MLFLOW_TRACKING_URI) it wri
 """
 
 import argparse
+import fcntl
 import json
 import os
 import random
 import sys
 import time
 from pathlib import Path
+from urllib.parse import urlparse
+from urllib.request import url2pathname
 
 os.environ.setdefault("MLFLOW_TRACKING_URI", Path("mlruns").absolute().as_uri())
 # MLflow asks for this where its store is a folder.
@@ -30,9 +33,21 @@ TRIAL_TAG = "shirabe.trial"
 RUN_ME_AGAIN = 75  # saved: costs the trial nothing
 
 
+def choose_experiment(name):
+    """Made by whichever trial comes first: in a folder, two at a time would make two of one name."""
+    uri = urlparse(mlflow.get_tracking_uri())
+    if uri.scheme != "file":
+        return mlflow.set_experiment(name).experiment_id
+    folder = Path(url2pathname(uri.path))
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with open(folder.with_name(folder.name + ".lock"), "w", encoding="utf-8") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        return mlflow.set_experiment(name).experiment_id
+
+
 def start_run(experiment, trial):
     """The run of this trial, which an earlier attempt may have begun."""
-    experiment_id = mlflow.set_experiment(experiment).experiment_id
+    experiment_id = choose_experiment(experiment)
     found = mlflow.search_runs(
         [experiment_id], f"tags.`{TRIAL_TAG}` = '{trial}'", output_format="list"
     )
