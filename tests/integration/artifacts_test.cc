@@ -183,7 +183,7 @@ TEST_P(ArtifactsTest, AStoreThatIsNotThereIsRefusedAtOnce) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, ArtifactsTest, testing::Values("directory", "s3"),
-                         [](const auto& info) { return info.param; });
+                         [](const auto& one) { return one.param; });
 
 }  // namespace
 }  // namespace shirabe::cmd
