@@ -115,11 +115,13 @@ Status PlaceSupervisor(const Pod& pod) {
 class Resuming {
  public:
   Resuming(const Pod& pod, const trial::FileLayout* layout)
-      : store_(layout), resumer_(layout, &store_, &task_pool_, [this](const AttemptKey&) {
-          const MutexLock lock(mutex_);
-          ++ready_;
-          changed_.NotifyAll();
-        }) {
+      : store_(layout),
+        resumer_({.layout = layout, .store = &store_, .background = &task_pool_},
+                 [this](const AttemptKey&) {
+                   const MutexLock lock(mutex_);
+                   ++ready_;
+                   changed_.NotifyAll();
+                 }) {
     request_.key = pod.key;
     request_.resume = {pod.config.resume().begin(), pod.config.resume().end()};
   }

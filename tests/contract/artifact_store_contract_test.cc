@@ -184,7 +184,7 @@ TEST_P(ArtifactStoreContract, EndsWhenItIsStopped) {
 
 INSTANTIATE_TEST_SUITE_P(All, ArtifactStoreContract,
                          testing::ValuesIn(Registry<StoreType>::Get().Names()),
-                         [](const auto& info) { return info.param; });
+                         [](const auto& one) { return one.param; });
 
 }  // namespace
 }  // namespace shirabe::artifacts

@@ -41,24 +41,22 @@ until_true 60 listens || fail "the S3 server does not listen"
 sed "s|http://127.0.0.1:7070|http://127.0.0.1:$port|" deploy/examples/stores/stores.yaml \
   >"$work/stores.yaml"
 export TEAM_ACCESS_KEY=team TEAM_SECRET_KEY=of-the-team
-run() { "$shirabe" run -f deploy/examples/stores/copied.yaml --stores "$work/stores.yaml"; }
+run=("$shirabe" run -f deploy/examples/stores/copied.yaml --stores "$work/stores.yaml")
 copies=$work/data/checkpoints/default/examples/_/copied
 
-run >"$work/out" 2>&1 &
+"${run[@]}" >"$work/out" 2>&1 &
 first=$!
 # shellcheck disable=SC2317 # called by until_true
-has_copy() { [ -e "$copies/1/1/3/manifest.json" ]; }
+has_copy() { compgen -G "$copies/1/1/*/manifest.json" >/dev/null; }
 until_true 60 has_copy || fail "no checkpoint is in the bucket"
 kill -9 "$first"
 wait "$first" 2>/dev/null || true
-# Its programs and files go with the machine; what is left is the database.
-for record in "$SHIRABE_HOME"/trials/default/copied/*/*/pid; do
-  pid=$(grep -oE '[0-9]+' "$record" | head -n 1)
-  kill -9 "$pid" 2>/dev/null || true
-done
-rm -rf "$SHIRABE_HOME/trials"
+# The files go with the machine, and programs that can no longer save end; the database is left.
+# shellcheck disable=SC2317 # called by until_true
+lose_files() { rm -rf "$SHIRABE_HOME/trials" 2>/dev/null; }
+until_true 60 lose_files || fail "programs go on saving"
 
-run >"$work/out" 2>&1 || fail "the same command goes on"
+"${run[@]}" >"$work/out" 2>&1 || fail "the same command goes on"
 "$shirabe" events copied >"$work/out"
 grep -q 'TrialResumed.*from step' "$work/out" || fail "a trial went on from a copy"
 grep -q 'CheckpointsCopied' "$work/out" || fail "an event says what was copied"

@@ -80,7 +80,12 @@ class ArtifactsTest : public testing::TestWithParam<std::string> {
     run.Wait();
     kill(pid, SIGKILL);
     ASSERT_TRUE(Eventually([&] { return kill(pid, 0) != 0; }));
-    fs::remove_all(cli_.state() + "/trials");
+    // Its supervisor still writes down how it ended.
+    ASSERT_TRUE(Eventually([&] {
+      std::error_code error;
+      fs::remove_all(cli_.state() + "/trials", error);
+      return !fs::exists(cli_.state() + "/trials");
+    }));
   }
 
   Cli cli_;
@@ -178,7 +183,7 @@ TEST_P(ArtifactsTest, AStoreThatIsNotThereIsRefusedAtOnce) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, ArtifactsTest, testing::Values("directory", "s3"),
-                         [](const auto& info) { return info.param; });
+                         [](const auto& one) { return one.param; });
 
 }  // namespace
 }  // namespace shirabe::cmd
