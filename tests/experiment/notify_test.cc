@@ -89,7 +89,8 @@ class NotifyTest : public ReconcilerTest {
   }
   v1::Experiment Now() { return store_->GetExperiment(kKey)->record; }
   v1::NotificationStatus StatusOf(const std::string& endpoint) {
-    for (const auto& one : Now().status().shirabe().notifications()) {
+    const v1::Experiment experiment = Now();
+    for (const auto& one : experiment.status().shirabe().notifications()) {
       if (one.endpoint() == endpoint) return one;
     }
     return {};
@@ -106,7 +107,8 @@ class NotifyTest : public ReconcilerTest {
   }
   std::vector<std::string> Events(const std::string& reason) {
     std::vector<std::string> messages;
-    for (const v1::Event& event : *store_->ListEvents({.experiment = kKey})) {
+    const auto events = store_->ListEvents({.experiment = kKey});
+    for (const v1::Event& event : *events) {
       if (event.reason() == reason) messages.push_back(event.message());
     }
     return messages;

@@ -210,7 +210,8 @@ class ToldRun {
   std::string CheckEvents(std::vector<v1::EventNotification>& made) {
     double best = 2;
     int ends = 0;
-    for (const v1::Event& event : *disk_->ListEvents({.experiment = kTold})) {
+    const auto events = disk_->ListEvents({.experiment = kTold});
+    for (const v1::Event& event : *events) {
       if (!event.has_notification()) continue;
       made.push_back(event.notification());
       if (made.back().number() != static_cast<int64_t>(made.size())) return "a number is left out";
