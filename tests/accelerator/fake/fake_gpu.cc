@@ -17,6 +17,7 @@
 #include <cstring>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -176,8 +177,10 @@ int shirabe_cuda_condition(const DeviceModel* model, const Conditioning* conditi
   if (const int code = FaultOf(*model->context, "condition"); code != kOk) return code;
   const Index n = model->inputs.rows();
   gp::Posterior made(ThetaOf(conditioning->theta, model->inputs), model->inputs);
-  made.SetTargets(conditioning->y == nullptr ? model->y
-                                             : CopyOf(conditioning->y, n, conditioning->m));
+  const double* const mean = conditioning->mean;
+  made.SetTargets(
+      conditioning->y == nullptr ? model->y : CopyOf(conditioning->y, n, conditioning->m),
+      mean == nullptr ? std::nullopt : std::optional<double>(*mean));
   if (parts != nullptr && parts->inverse != nullptr) Put(made.inverse(), parts->inverse);
   DevicePosterior owned{model->context, std::move(made)};
   *posterior = std::make_unique<DevicePosterior>(std::move(owned)).release();
