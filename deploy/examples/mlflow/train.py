@@ -34,7 +34,7 @@ RUN_ME_AGAIN = 75  # saved: costs the trial nothing
 
 
 def choose_experiment(name):
-    """Made by whichever trial comes first: in a folder, two at a time would make two of one name."""
+    """Made by the trial that comes first: in a folder, two at once would make two of one name."""
     uri = urlparse(mlflow.get_tracking_uri())
     if uri.scheme != "file":
         return mlflow.set_experiment(name).experiment_id
@@ -86,10 +86,10 @@ def main():
             loss = descend(line, data, args.lr)
             time.sleep(args.pause)
             mlflow.log_metric("loss", loss, step=epoch)
-            # Saved after it is logged: killed in between, a step is logged twice rather than never.
+            shirabe.report(epoch, loss=loss)
+            # Saved after that: killed in between, a step is logged twice rather than never.
             with shirabe.checkpoint(epoch) as folder:
                 (folder / "line.json").write_text(json.dumps(line))
-            shirabe.report(epoch, loss=loss)
             if shirabe.should_stop() and epoch < args.epochs:
                 sys.exit(RUN_ME_AGAIN)
     shirabe.done()

@@ -66,10 +66,10 @@ def main():
             loss = descend(line, data, args.lr)
             time.sleep(args.pause)
             run.log({"loss": loss}, step=epoch)
-            # Saved after it is logged: killed in between, a step is logged twice rather than never.
+            shirabe.report(epoch, loss=loss)
+            # Saved after that: killed in between, a step is logged twice rather than never.
             with shirabe.checkpoint(epoch) as folder:
                 (folder / "line.json").write_text(json.dumps(line))
-            shirabe.report(epoch, loss=loss)
             if shirabe.should_stop() and epoch < args.epochs:
                 sys.exit(RUN_ME_AGAIN)
     shirabe.done()
