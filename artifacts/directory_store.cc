@@ -50,6 +50,11 @@ StatusOr<Fd> EnterFolderOf(Fd folder, const std::string& key, bool make) {
   return folder;
 }
 
+bool IsRemoved(int folder) {
+  struct stat info;
+  return fstat(folder, &info) == 0 && info.st_nlink == 0;
+}
+
 std::string LastName(const std::string& key) { return key.substr(key.rfind('/') + 1); }
 
 Status WriteBytes(int fd, std::string_view bytes) {
@@ -216,6 +221,8 @@ Status DirectoryStore::PutOnce(const std::string& key, const PutSource& source,
                   absl::StrReplaceAll(Message(status), {{path + "/", key + ": "}, {path, key}}));
   };
   auto file = NewFile::Create(path + "/" + LastName(key), /*replace=*/true);
+  // Which ext4 tells as EPERM.
+  if (!file.ok() && IsRemoved(folder.get())) return absl::NotFoundError("its folder has gone");
   if (!file.ok()) return shown(file.status());
   Sha256 hash;
   const auto copy = [&](std::string_view piece) {

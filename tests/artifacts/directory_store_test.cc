@@ -89,7 +89,8 @@ TEST_F(DirectoryStoreTest, FoldersThatBecomeEmptyGo) {
 TEST_F(DirectoryStoreTest, AFolderThatIsRemovedAsEmptyMeanwhileIsMadeAgain) {
   std::jthread other([this](const std::stop_token& stop) {
     while (!stop.stop_requested()) {
-      EXPECT_TRUE(PutText(store_, "a/b/other", "x").ok());
+      const Status put = PutText(store_, "a/b/other", "x");
+      EXPECT_TRUE(put.ok()) << put;
       EXPECT_TRUE(store_.Remove("a/b/other", {}).ok());
     }
   });
