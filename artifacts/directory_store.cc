@@ -22,6 +22,7 @@ namespace {
 
 constexpr size_t kPageKeys = 1000;
 constexpr size_t kChunkBytes = 1 << 20;
+constexpr int kMaxFolderTries = 100;
 constexpr size_t kMaxEntries = 1'000'000;  // of one folder
 
 // One of its names, opened from the folder above. With `make`, made where it is missing.
@@ -47,6 +48,11 @@ StatusOr<Fd> EnterFolderOf(Fd folder, const std::string& key, bool make) {
     folder = std::move(next);
   }
   return folder;
+}
+
+bool IsRemoved(int folder) {
+  struct stat info;
+  return fstat(folder, &info) == 0 && info.st_nlink == 0;
 }
 
 std::string LastName(const std::string& key) { return key.substr(key.rfind('/') + 1); }
@@ -193,7 +199,18 @@ StatusOr<Fd> DirectoryStore::OpenFile(const std::string& key) const {
   return fd;
 }
 
+// A folder that has just been made may be removed as an empty one, by Remove of what lay beside it.
 Status DirectoryStore::Put(const std::string& key, const PutSource& source, std::stop_token stop) {
+  Status status;
+  for (int tries = 0; tries < kMaxFolderTries; ++tries) {
+    status = PutOnce(key, source, stop);
+    if (!absl::IsNotFound(status)) return status;
+  }
+  return absl::UnavailableError(Message(status));
+}
+
+Status DirectoryStore::PutOnce(const std::string& key, const PutSource& source,
+                               const std::stop_token& stop) const {
   RETURN_IF_ERROR(ValidateObjectKey(key));
   ASSIGN_OR_RETURN(Fd root, OpenRoot());
   ASSIGN_OR_RETURN(const Fd folder, EnterFolderOf(std::move(root), key, /*make=*/true));
@@ -204,6 +221,8 @@ Status DirectoryStore::Put(const std::string& key, const PutSource& source, std:
                   absl::StrReplaceAll(Message(status), {{path + "/", key + ": "}, {path, key}}));
   };
   auto file = NewFile::Create(path + "/" + LastName(key), /*replace=*/true);
+  // Which ext4 tells as EPERM.
+  if (!file.ok() && IsRemoved(folder.get())) return absl::NotFoundError("its folder has gone");
   if (!file.ok()) return shown(file.status());
   Sha256 hash;
   const auto copy = [&](std::string_view piece) {

@@ -33,6 +33,8 @@ class DirectoryStore : public ArtifactStore {
  private:
   StatusOr<Fd> OpenRoot() const;
   StatusOr<Fd> OpenFile(const std::string& key) const;
+  Status PutOnce(const std::string& key, const PutSource& source,
+                 const std::stop_token& stop) const;
 
   const std::string root_;
 };

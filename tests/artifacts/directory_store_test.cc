@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <thread>
 
 #include "absl/strings/str_cat.h"
 #include "base/open_beneath.h"
@@ -83,6 +84,21 @@ TEST_F(DirectoryStoreTest, FoldersThatBecomeEmptyGo) {
   ASSERT_TRUE(store_.Remove("a/b/c/one", {}).ok());
   EXPECT_FALSE(fs::exists(root() + "/a/b"));
   EXPECT_TRUE(fs::exists(root() + "/a/two"));
+}
+
+TEST_F(DirectoryStoreTest, AFolderThatIsRemovedAsEmptyMeanwhileIsMadeAgain) {
+  std::jthread other([this](const std::stop_token& stop) {
+    while (!stop.stop_requested()) {
+      const Status put = PutText(store_, "a/b/other", "x");
+      EXPECT_TRUE(put.ok()) << put;
+      EXPECT_TRUE(store_.Remove("a/b/other", {}).ok());
+    }
+  });
+  for (int i = 0; i < 500; ++i) {
+    const Status put = PutText(store_, "a/b/c/key", "x");
+    ASSERT_TRUE(put.ok()) << put;
+    ASSERT_TRUE(store_.Remove("a/b/c/key", {}).ok());
+  }
 }
 
 // Killed at any moment, there is the old object or the new one, and never a part.

@@ -40,7 +40,8 @@ class ArtifactStoreContract : public testing::TestWithParam<std::string> {
   }
   void TearDown() override { EXPECT_TRUE(RemoveAll(folder_).ok()); }
 
-  std::shared_ptr<ArtifactStore> Open(const std::string& ns) {
+  using StorePtr = std::shared_ptr<ArtifactStore>;  // shared: as StoreTable gives it
+  StorePtr Open(const std::string& ns) {
     v1::ArtifactStores stores;
     *stores.add_stores() = entry_;
     const auto table = StoreTable::Create(stores);
@@ -61,7 +62,7 @@ class ArtifactStoreContract : public testing::TestWithParam<std::string> {
   static int count;
   v1::ArtifactStore entry_;
   std::string folder_;
-  std::shared_ptr<ArtifactStore> store_;
+  StorePtr store_;
 };
 std::unique_ptr<S3Server> ArtifactStoreContract::server;
 int ArtifactStoreContract::count = 0;
