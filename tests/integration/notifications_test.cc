@@ -29,13 +29,14 @@ class NotificationsTest : public testing::Test {
   std::string SpecOf(const std::string& name, int trials) {
     const std::string script = cli_.Write(
         "trial.sh", "n=${SHIRABE_TRIAL##*-}\nawk -v n=\"$n\" 'BEGIN {print \"loss=\" 1 / n}'\n");
-    return cli_.Write(name + ".yaml",
-                      Yaml({.name = name,
-                            .parallel = 1,
-                            .trials = trials,
-                            .container = ScriptCommand(script),
-                            .more = "shirabe: {notifications: [{on: [Succeeded, Failed, Improved, "
-                                    "BudgetThreshold], webhook: {endpoint: team}}]}"}));
+    return cli_.Write(
+        name + ".yaml",
+        Yaml({.name = name,
+              .parallel = 1,
+              .trials = trials,
+              .container = ScriptCommand(script),
+              .more = "shirabe: {notifications: [{\"on\": [Succeeded, Failed, Improved, "
+                      "BudgetThreshold], webhook: {endpoint: team}}]}"}));
   }
   nlohmann::json StatusOf(const std::string& name) {
     const auto json = cli_.Json({"get", "experiment", name, "-o", "json"});
