@@ -155,7 +155,7 @@ TEST_F(NotifyTest, TheBodySaysWhatHappenedThen) {
   const notify::Notification& sent = endpoints_.sent[0];
   const auto body = nlohmann::json::parse(sent.body);
   EXPECT_EQ(sent.ns, "default");
-  EXPECT_EQ(sent.id, Now().metadata().uid() + "-1");
+  EXPECT_EQ(sent.id, Now().metadata().uid() + ".1");
   EXPECT_EQ(body["id"], sent.id);
   EXPECT_EQ(body["number"], 1);
   EXPECT_EQ(body["experiment"]["name"], "good");
