@@ -10,9 +10,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "experiment/after_end.h"
 #include "experiment/apply_delta.h"
-#include "experiment/pass_notify.h"
+#include "experiment/pass_steps.h"
 #include "notify/endpoints.h"
 #include "tests/experiment/reconciler_fixture.h"
 #include "tests/support/small_spec.h"
