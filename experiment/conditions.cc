@@ -1,5 +1,7 @@
 #include "experiment/conditions.h"
 
+#include <algorithm>
+
 namespace shirabe::experiment {
 
 ExperimentKey KeyOf(const v1::Experiment& experiment) {
@@ -23,6 +25,16 @@ v1::Condition CurrentCondition(const v1::Experiment& experiment) {
   created.set_type("Created");
   created.set_status("True");
   return created;
+}
+
+bool HasPendingNotifications(const v1::Experiment& experiment) {
+  const auto& endpoints = experiment.status().shirabe().notifications();
+  return std::any_of(endpoints.begin(), endpoints.end(),
+                     [](const v1::NotificationStatus& one) { return one.pending() > 0; });
+}
+
+bool NeedsOwner(const v1::Experiment& experiment) {
+  return !IsEnded(experiment) || HasPendingNotifications(experiment);
 }
 
 }  // namespace shirabe::experiment

@@ -12,4 +12,9 @@ bool IsEnded(const v1::Experiment& experiment);
 // The newest condition that is True; Created where there is none.
 v1::Condition CurrentCondition(const v1::Experiment& experiment);
 
+// Whether a notification is still to be delivered.
+bool HasPendingNotifications(const v1::Experiment& experiment);
+// Whether it has not ended, or something follows its end.
+bool NeedsOwner(const v1::Experiment& experiment);
+
 }  // namespace shirabe::experiment

@@ -1,4 +1,5 @@
-#include "experiment/pass_notify.h"
+// What is told of an experiment, to whom, and what becomes of that.
+#include "experiment/pass_steps.h"
 
 #include <algorithm>
 #include <array>
@@ -13,8 +14,8 @@
 #include "base/text/number.h"
 #include "base/timestamp.h"
 #include "experiment/conditions.h"
-#include "experiment/notification_body.h"
 #include "experiment/spec/field_rules.h"
+#include "experiment/state/notification_body.h"
 
 namespace shirabe::experiment {
 namespace {

@@ -3,6 +3,7 @@
 // before the next step is called. They read files, the store and the executor; they change none.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "experiment/reconciler_options.h"
 #include "experiment/state/algorithm_workers.h"
 #include "experiment/state/experiment_state.h"
+#include "experiment/state/notification_ticket.h"
 #include "experiment/state/pass_delta.h"
 #include "metrics/collector.h"
 #include "trial/executor.h"
@@ -159,5 +161,35 @@ Delta RecordBegun(const PassInput& in, const ActiveTrial& active);
 Delta EndStartPauses(const PassInput& in);
 // What is on its way is looked at again, however little is heard of it.
 Delta RequeuePending(const PassInput& in);
+
+// ---- notifications: pass_notify.cc -------------------------------------------------------------
+
+// The outbox is the list of events. What is to be told is an event with a number and a body, which
+// is written in the Commit that holds what it tells; status.shirabe.notifications says how far each
+// endpoint has come, and is written once an endpoint has answered. Only the owner of the experiment
+// delivers, one after another to each endpoint, so that they come in order. A process that dies
+// between answer and Commit leaves one that is delivered again, under the same id; none is lost.
+
+// How long an endpoint is asked to take one notification, and how often at most.
+inline constexpr absl::Duration kMaxNotificationAge = absl::Hours(24);
+inline constexpr int kMaxNotificationAttempts = 30;
+
+// What has happened and no event has said yet.
+Delta RecordNotifications(const PassInput& in, const BudgetState& money);
+
+// An endpoint has answered, or has not.
+Delta ApplyDelivery(const PassInput& in, const NotificationTicket& answered);
+
+// The next attempt for this endpoint, if one is due: it is read from the store, after the event
+// `after`, which moves on. Null where there is nothing to do now.
+using NotificationTicketPtr = std::shared_ptr<NotificationTicket>;  // shared with its worker
+StatusOr<NotificationTicketPtr> NextDelivery(const PassInput& in,
+                                             const v1::NotificationStatus& endpoint,
+                                             int64_t& after);
+// Until it is; infinite where nothing waits.
+absl::Duration UntilDelivery(const PassInput& in, const v1::NotificationStatus& endpoint);
+
+// Its events are gone, in a way that none of ours takes: nothing is waited for any longer.
+Delta DropDeliveries(const PassInput& in, const std::string& endpoint);
 
 }  // namespace shirabe::experiment

@@ -9,7 +9,6 @@
 #include "experiment/attempt_request.h"
 #include "experiment/conditions.h"
 #include "experiment/observation_ingest.h"
-#include "experiment/pass_notify.h"
 #include "experiment/state/stop_rules.h"
 
 namespace shirabe::experiment {

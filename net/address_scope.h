@@ -1,6 +1,6 @@
-// Which part of the network an address belongs to, for requests whose destination somebody else
-// chose: a name may lead anywhere, so addresses are judged after it was resolved (HttpCall's
-// may_connect). Pure functions.
+// Which part of the network an address belongs to, for requests whose destination others chose: a
+// name may lead anywhere, so addresses are judged after it was resolved (HttpCall's may_connect).
+// Pure functions.
 #pragma once
 
 #include <sys/socket.h>

@@ -3,7 +3,7 @@
 #include <malloc.h>
 
 #include "base/log.h"
-#include "experiment/after_end.h"
+#include "experiment/conditions.h"
 #include "experiment/submission.h"
 
 namespace shirabe::service {

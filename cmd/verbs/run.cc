@@ -16,7 +16,6 @@
 #include "cmd/verb.h"
 #include "cmd/verb_flags.h"
 #include "cmd/verbs/run_loop.h"
-#include "experiment/after_end.h"
 #include "experiment/conditions.h"
 #include "experiment/spec/experiment_from_flags.h"
 #include "experiment/spec/local_support.h"

@@ -8,7 +8,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "cmd/terminal.h"
-#include "experiment/after_end.h"
 #include "experiment/conditions.h"
 #include "view/progress.h"
 

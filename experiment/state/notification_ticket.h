@@ -1,5 +1,5 @@
 // One attempt to deliver one notification, away from the reconciler: a ticket of AlgorithmWorkers
-// with a lane for each endpoint, so that one which hangs delays nobody else's. What it says is
+// with a lane for each endpoint, so that one which hangs delays no other. What it says is
 // looked up in the store when it is made (experiment/pass_notify.cc).
 #pragma once
 

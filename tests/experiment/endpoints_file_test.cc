@@ -25,7 +25,11 @@ TEST(EndpointsFileTest, ReadsEntriesWithDefaults) {
     url: https://hooks.example.org/a
     secretFile: /etc/shirabe/team
     namespaces: [red, blue]
-  - {name: slack, urlFile: /etc/slack, format: slack, namespaces: ["*"], allowPrivateAddresses: true}
+  - name: slack
+    urlFile: /etc/slack
+    format: slack
+    namespaces: ["*"]
+    allowPrivateAddresses: true
 )");
   EXPECT_THAT(Lines(parsed.findings), ElementsAre());
   ASSERT_EQ(parsed.endpoints.endpoints_size(), 2);

@@ -10,11 +10,11 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "experiment/after_end.h"
 #include "experiment/apply_delta.h"
-#include "experiment/pass_notify.h"
+#include "experiment/pass_steps.h"
 #include "notify/endpoints.h"
 #include "tests/experiment/reconciler_fixture.h"
+#include "tests/support/small_spec.h"
 
 namespace shirabe::experiment {
 namespace {
@@ -49,13 +49,25 @@ class NotifyTest : public ReconcilerTest {
   }
 
   // One endpoint is told everything, another only ends.
-  void Start(const std::string& more = "") {
-    Create(
-        "  parallelTrialCount: 1\n  shirabe:\n    askAndTell: true\n" + more +
-        "    notifications:\n"
-        "      - {on: [Succeeded, Failed, Improved, BudgetThreshold], webhook: {endpoint: all}}\n"
-        "      - {on: [Failed, Succeeded], webhook: {endpoint: ends}}\n");
+  void Start(std::optional<double> max_cost = std::nullopt) {
+    v1::Experiment experiment = SmallExperiment(kKey);
+    experiment.mutable_spec()->mutable_algorithm()->set_algorithm_name("random");
+    experiment.mutable_spec()->set_parallel_trial_count(1);
+    v1::ShirabeSpec& spec = *experiment.mutable_spec()->mutable_shirabe();
+    spec.set_ask_and_tell(true);
+    if (max_cost) spec.mutable_budget()->set_max_cost(*max_cost);
+    Wish(spec, "all", {v1::ON_SUCCEEDED, v1::ON_FAILED, v1::ON_IMPROVED, v1::ON_BUDGET_THRESHOLD});
+    Wish(spec, "ends", {v1::ON_FAILED, v1::ON_SUCCEEDED});
+    SetDefaults(experiment);
+    CreateFrom(experiment);
+    reconciler_.ReleaseOwnership(kKey);
     told_->Own(kKey, epoch_);
+  }
+  static void Wish(v1::ShirabeSpec& spec, const std::string& endpoint,
+                   const std::vector<v1::NotificationCause>& causes) {
+    v1::Notification& wish = *spec.add_notifications();
+    wish.mutable_webhook()->set_endpoint(endpoint);
+    for (const v1::NotificationCause cause : causes) wish.add_on(cause);
   }
   ReconcileResult Told() {
     told_->NotifyIntent(kKey);
@@ -142,7 +154,7 @@ TEST_F(NotifyTest, TheBodySaysWhatHappenedThen) {
   const notify::Notification& sent = endpoints_.sent[0];
   const auto body = nlohmann::json::parse(sent.body);
   EXPECT_EQ(sent.ns, "default");
-  EXPECT_EQ(sent.id, Now().metadata().uid() + "-1");
+  EXPECT_EQ(sent.id, Now().metadata().uid() + ".1");
   EXPECT_EQ(body["id"], sent.id);
   EXPECT_EQ(body["number"], 1);
   EXPECT_EQ(body["experiment"]["name"], "good");
@@ -243,14 +255,17 @@ TEST_F(NotifyTest, TheDeletionOfAnExperimentWaitsForNoEndpoint) {
   endpoints_.answer = absl::UnavailableError("gone");
   Try(0.5);
   Send(v1::Intent::DELETE);
-  Settle();
+  told_->NotifyIntent(kKey);
+  bool deleted = false;
+  for (int i = 0; i < 6 && !deleted; ++i) deleted = Told().deleted;
+  EXPECT_TRUE(deleted);
   EXPECT_TRUE(absl::IsNotFound(store_->GetExperiment(kKey).status()));
 }
 
 // ---- the budget --------------------------------------------------------------------------------
 
 TEST_F(NotifyTest, ThresholdsOfTheBudgetAreToldOnceEach) {
-  Start("    budget: {maxCost: 10}\n");
+  Start(10);
   Told();
   const auto state = ExperimentState::Load(*store_, kKey, epoch_);
   ASSERT_TRUE(state.ok()) << state.status();
@@ -279,20 +294,20 @@ TEST(NotificationRules, AreToldByField) {
   const auto has = [&](const std::string& list, const std::string& text) {
     EXPECT_THAT(FindingsOf(WithNotifications(list)), Contains(HasSubstr(path + text))) << list;
   };
-  has("[{on: [Succeeded], webhook: {endpoint: Team}}]",
+  has("[{\"on\": [Succeeded], webhook: {endpoint: Team}}]",
       "[0].webhook.endpoint: endpoint name \"Team\" must be");
-  has("[{on: [Succeeded]}]", "[0].webhook: is required");
-  has("[{on: [], webhook: {endpoint: a}}]", "[0].on: is required");
-  has("[{on: [Succeeded, Succeeded], webhook: {endpoint: a}}]", "[0].on[1]: is given twice");
-  has("[{on: [Done], webhook: {endpoint: a}}]", "[0].on[0]");
-  has("[{on: [BudgetThreshold], webhook: {endpoint: a}}]", "[0].on[0]: nothing is ever told");
-  has("[{on: [Failed], webhook: {endpoint: a}}, {on: [Succeeded], webhook: {endpoint: a}}]",
+  has("[{\"on\": [Succeeded]}]", "[0].webhook: is required");
+  has("[{\"on\": [], webhook: {endpoint: a}}]", "[0].on: is required");
+  has("[{\"on\": [Succeeded, Succeeded], webhook: {endpoint: a}}]", "[0].on[1]: is given twice");
+  has("[{\"on\": [Done], webhook: {endpoint: a}}]", "[0].on[0]");
+  has("[{\"on\": [BudgetThreshold], webhook: {endpoint: a}}]", "[0].on[0]: nothing is ever told");
+  has("[{\"on\": [Failed], webhook: {endpoint: a}}, {\"on\": [Succeeded], webhook: {endpoint: a}}]",
       "[1].webhook.endpoint: \"a\" is told already");
-  has("[{on: [Failed], webhook: {endpoint: a, url: http://b}}]", "[0].webhook.url");
+  has("[{\"on\": [Failed], webhook: {endpoint: a, url: http://b}}]", "[0].webhook.url");
 }
 
 TEST(NotificationRules, EndpointsMustExistWhereTheyAreKnown) {
-  const std::string text = WithNotifications("[{on: [Failed], webhook: {endpoint: team}}]");
+  const std::string text = WithNotifications("[{\"on\": [Failed], webhook: {endpoint: team}}]");
   ASSERT_TRUE(notify::SetEndpoints({}).ok());
   EXPECT_THAT(FindingsOf(text),
               Contains(HasSubstr("there is no endpoint \"team\" for namespace default here")));

@@ -12,9 +12,9 @@
 #include "base/log.h"
 #include "db/commit_rules.h"
 #include "experiment/conditions.h"
-#include "experiment/notification_body.h"
 #include "experiment/reconciler.h"
 #include "experiment/spec/parse_spec.h"
+#include "experiment/state/notification_body.h"
 #include "experiment/submission.h"
 #include "tests/simulation/faulty_store.h"
 #include "tests/simulation/late_pool.h"
@@ -168,7 +168,8 @@ class ToldRun {
   std::string Step(bool quiet) {
     pool_.late = !quiet;
     pool_.Answer();
-    clock_.Advance(absl::Milliseconds(500));
+    // What waits for a clock that was set back waits for an hour at most.
+    clock_.Advance(quiet ? absl::Seconds(3) : absl::Milliseconds(500));
     Act();
     const auto result = reconciler_->Reconcile(kTold);
     if (store_.dead) {

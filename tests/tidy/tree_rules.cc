@@ -133,7 +133,7 @@ void AddEdge(Graph& graph, const std::string& from, const std::string& to) {
 const std::vector<std::string>& SharedBatches() {
   static const std::vector<std::string> batches = {
       "base base/text",
-      "net kube metrics",
+      "net kube metrics notify",
       "suggestion suggestion/accelerator suggestion/evolution suggestion/multifidelity "
       "suggestion/pareto suggestion/remote suggestion/space suggestion/stoppers",
       "suggestion/algorithms suggestion/cmaes suggestion/gp suggestion/tpe",

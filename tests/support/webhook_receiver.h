@@ -32,7 +32,7 @@ class WebhookReceiver {
   // It listens at the port that it had before, if it had one.
   void Start() {
     std::filesystem::remove(folder_ + "/port");
-    const std::string script = SourceDir() + "/tests/integration/webhook_receiver.py";
+    const std::string script = SourceDir() + "/tests/support/webhook_receiver.py";
     std::vector<std::string> words = {"python3", script, folder_, std::to_string(port_)};
     std::vector<char*> argv;
     for (std::string& word : words) argv.push_back(word.data());

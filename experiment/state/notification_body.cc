@@ -1,4 +1,4 @@
-#include "experiment/notification_body.h"
+#include "experiment/state/notification_body.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -54,7 +54,7 @@ OrderedJson CostJson(const v1::Experiment& experiment, double spent) {
 }  // namespace
 
 std::string NotificationId(const v1::Experiment& experiment, int64_t number) {
-  return absl::StrCat(experiment.metadata().uid(), "-", number);
+  return absl::StrCat(experiment.metadata().uid(), ".", number);
 }
 
 std::string NotificationBody(const v1::Experiment& experiment, const Occurrence& what,
