@@ -255,9 +255,9 @@ void MeasureScoring(const Library& library, int n, int candidates) {
     const Conditioning conditioning{theta.values.data(), nullptr, 0, nullptr};
     DevicePosterior* conditioned = nullptr;
     Check(library.condition(model, &conditioning, &conditioned, nullptr));
-    const Scoring scoring{candidates,      points.x.data(), nullptr, mean.data(),
-                          variance.data(), nullptr,         nullptr};
-    const auto score = [&] { Check(library.score(conditioned, &scoring)); };
+    const Scoring scoring{conditioned, candidates,      points.x.data(), nullptr,
+                          mean.data(), variance.data(), nullptr,         nullptr};
+    const auto score = [&] { Check(library.score(library.context, &scoring, 1)); };
     score();
     gpu = Time(Elapsed, 21, score);
     library.release(model, conditioned);

@@ -27,6 +27,7 @@
 #include "kube/pod_finder.h"
 #include "service/common/server_metrics.h"
 #include "service/http/http_server.h"
+#include "suggestion/accelerator/program_gpu.h"
 
 namespace shirabe::cmd {
 namespace {
@@ -381,6 +382,7 @@ StatusOr<int> Controller(const Arguments& arguments) {
   if (done) return 0;
   RETURN_IF_ERROR(CheckControllerFlags(flags));
   RETURN_IF_ERROR(SetRemoteAlgorithms(flags.listen_options));
+  suggestion::accelerator::UseGpuOfServer();
   if (!globals.verbose) SetLogLevel(LogLevel::kInfo);
   // Before anything starts a thread: the signals are to reach none of them.
   Interrupts interrupts;

@@ -14,6 +14,7 @@
 #include "cmd/terminal.h"
 #include "cmd/verb.h"
 #include "cmd/verb_flags.h"
+#include "suggestion/accelerator/program_gpu.h"
 
 namespace shirabe::cmd {
 namespace {
@@ -92,6 +93,7 @@ StatusOr<int> Serve(const Arguments& arguments) {
   ASSIGN_OR_RETURN(const client::ExecutionOptions machines, MachinesFor(flags));
   // Before anything starts a thread: the signals are to reach none of them.
   Interrupts interrupts;
+  suggestion::accelerator::UseGpuOfServer();
   ASSIGN_OR_RETURN(const LocalSession session, OpenLocal(globals, /*read_only=*/false));
   const std::string token_file = flags.insecure ? "" : TokenFile(globals, session.place);
   service::Tokens tokens = service::Tokens::Open();

@@ -153,7 +153,8 @@ void SetGpu(Metrics& metrics) {
   set("shirabe_gpu_calls_total", {"evaluation"}, gpu.counts.evaluations);
   set("shirabe_gpu_calls_total", {"conditioning"}, gpu.counts.conditionings);
   set("shirabe_gpu_calls_total", {"scoring"}, gpu.counts.scorings);
-  set("shirabe_gpu_batches_total", {}, gpu.counts.batches);
+  set("shirabe_gpu_batches_total", {"evaluation"}, gpu.counts.batches);
+  set("shirabe_gpu_batches_total", {"scoring"}, gpu.counts.scoring_batches);
   set("shirabe_gpu_failures_total", {}, gpu.counts.failures);
   set("shirabe_gpu_waiting", {}, gpu.counts.waiting);
 }

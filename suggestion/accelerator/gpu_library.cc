@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -24,25 +25,40 @@ std::string ProgramFolder() {
   return program.substr(0, program.rfind('/'));
 }
 
-Status CheckOwner(const std::string& path) {
+Status CheckOwner(const std::string& path, bool sticky_is_fine) {
   struct stat info;
   if (stat(path.c_str(), &info) != 0) return ErrnoStatus("cannot look at " + path, errno);
   const bool owned = info.st_uid == 0 || info.st_uid == geteuid();
   if (owned && (info.st_mode & (S_IWGRP | S_IWOTH)) == 0) return absl::OkStatus();
+  if (owned && sticky_is_fine && (info.st_mode & S_ISVTX) != 0) return absl::OkStatus();
   return absl::PermissionDeniedError(absl::StrCat(
       path,
       owned ? " can be written by others: chmod go-w " : " belongs to another user: chown root ",
       path, ", or it is not opened"));
 }
 
-Status CheckTrusted(const std::string& folder, const std::string& path) {
+// Without symbolic links; the file itself, its folder and every one above: who may write to one of
+// them could put another in the place of what is in it. A sticky folder (/tmp) is no such place.
+Status CheckTrusted(const std::string& path) {
   struct stat info;
   if (stat(path.c_str(), &info) != 0) return ErrnoStatus("cannot look at " + path, errno);
   if (!S_ISREG(info.st_mode)) {
     return absl::PermissionDeniedError(path + " is not a file, so it is not opened");
   }
-  RETURN_IF_ERROR(CheckOwner(folder));
-  return CheckOwner(path);
+  RETURN_IF_ERROR(CheckOwner(path, /*sticky_is_fine=*/false));
+  std::string folder = path.substr(0, path.rfind('/'));
+  RETURN_IF_ERROR(CheckOwner(folder.empty() ? "/" : folder, /*sticky_is_fine=*/false));
+  while (!folder.empty()) {
+    folder.resize(folder.rfind('/'));
+    RETURN_IF_ERROR(CheckOwner(folder.empty() ? "/" : folder, /*sticky_is_fine=*/true));
+  }
+  return absl::OkStatus();
+}
+
+StatusOr<std::string> WithoutLinks(const std::string& path) {
+  char real[PATH_MAX];
+  if (realpath(path.c_str(), real) == nullptr) return ErrnoStatus("cannot look at " + path, errno);
+  return std::string(real);
 }
 
 StatusOr<GpuLibrary> LoadGpuLibraryFrom(const std::string& path) {
@@ -78,8 +94,9 @@ StatusOr<GpuLibrary> LoadGpuLibrary(const std::vector<std::string>& folders) {
   for (const std::string& folder : folders) {
     const std::string path = absl::StrCat(folder, "/", kFileName);
     if (access(path.c_str(), F_OK) != 0) continue;
-    RETURN_IF_ERROR(CheckTrusted(folder, path));
-    return LoadGpuLibraryFrom(path);
+    ASSIGN_OR_RETURN(const std::string real, WithoutLinks(path));
+    RETURN_IF_ERROR(CheckTrusted(real));
+    return LoadGpuLibraryFrom(real);
   }
   return absl::NotFoundError(
       absl::StrCat("no ", kFileName, " in ", absl::StrJoin(folders, " or ")));

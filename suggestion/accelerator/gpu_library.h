@@ -1,7 +1,8 @@
 // libshirabe-cuda.so, opened when a history is first large enough for it, never linked. Its name is
 // fixed and its folder is the program's own, ../lib/shirabe beside it, or the administrator's
-// (gpu_setting.h). A file that another user could have put there is not opened: it and its folder
-// belong to root or to the user of this process, and only their owner may write to them.
+// (gpu_setting.h). A file that another user could have put there is not opened: where all symbolic
+// links lead to, it and every folder above it belong to root or to the user of this process, and
+// only their owner may write to them.
 //
 // The members are the functions of suggestion/gpu/shirabe_cuda.h under their own names, which says
 // what they do and from which thread. What is opened stays for good.

@@ -89,8 +89,9 @@ StatusOr<gpu::DevicePosterior*> GpuSession::Condition(const gpu::DeviceModel* mo
   return posterior;
 }
 
-Status GpuSession::Score(const gpu::DevicePosterior* posterior, const gpu::Scoring& scoring) {
-  return StatusFor(library_.shirabe_cuda_score(posterior, &scoring));
+Status GpuSession::Score(std::span<const gpu::Scoring> batch) {
+  const auto count = static_cast<int64_t>(batch.size());
+  return StatusFor(library_.shirabe_cuda_score(context_, batch.data(), count));
 }
 
 void GpuSession::Release(gpu::DeviceModel* model, gpu::DevicePosterior* posterior) {

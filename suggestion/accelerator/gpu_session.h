@@ -33,7 +33,7 @@ class GpuSession {
   StatusOr<gpu::DevicePosterior*> Condition(const gpu::DeviceModel* model,
                                             const gpu::Conditioning& conditioning,
                                             gpu::PosteriorParts* parts);
-  Status Score(const gpu::DevicePosterior* posterior, const gpu::Scoring& scoring);
+  Status Score(std::span<const gpu::Scoring> batch);
   // Null is fine, and so is what is not there any more.
   void Release(gpu::DeviceModel* model, gpu::DevicePosterior* posterior);
 

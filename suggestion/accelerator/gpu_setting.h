@@ -2,7 +2,9 @@
 // program. Nothing of an experiment, a request or a file is asked. Pure but for reading the
 // environment; any thread.
 //
-//   SHIRABE_GPU=auto|off|N         auto (as without it): the best one there is; N: the N-th, from 0
+//   SHIRABE_GPU=auto|off|N         auto: the best one there is; N: the N-th, from 0. Without it
+//                                  auto for a server (serve, controller), and off for what runs
+//                                  trials here for one user: they may be training on that GPU
 //   SHIRABE_GPU_LIBRARY_DIR=DIR    where libshirabe-cuda.so is, and nowhere else; an absolute path
 #pragma once
 
@@ -13,6 +15,7 @@
 namespace shirabe::suggestion::accelerator {
 
 struct GpuSetting {
+  bool said = false;  // SHIRABE_GPU is set
   bool off = false;
   int ordinal = -1;    // -1: the best one
   std::string folder;  // "": where the program is installed

@@ -1,5 +1,6 @@
 #include "suggestion/accelerator/program_gpu.h"
 
+#include <atomic>
 #include <optional>
 #include <utility>
 
@@ -8,6 +9,8 @@
 
 namespace shirabe::suggestion::accelerator {
 namespace {
+
+std::atomic<bool> of_server{false};
 
 // One a process, never destroyed: its thread may hang in a driver when the process ends.
 class ProgramGpu {
@@ -54,6 +57,10 @@ class ProgramGpu {
   Found Look() {
     ASSIGN_OR_RETURN(const GpuSetting setting, ReadGpuSetting());
     if (setting.off) return absl::FailedPreconditionError("SHIRABE_GPU=off");
+    if (!setting.said && !of_server) {
+      return absl::FailedPreconditionError(
+          "only servers use one of their own accord: set SHIRABE_GPU=auto");
+    }
     SharedGpu::Options options;
     options.folders = GpuLibraryFolders(setting);
     options.ordinal = setting.ordinal;
@@ -88,7 +95,10 @@ const char* WordFor(GpuReport::State state) {
   return "none";
 }
 
+void UseGpuOfServer() { of_server = true; }
+
 GpuReport ProbeGpu() {
+  UseGpuOfServer();
   ProgramGpu::Get().Find();
   return ProgramGpu::Get().Report();
 }

@@ -20,7 +20,9 @@ struct GpuReport {
 };
 const char* WordFor(GpuReport::State state);
 
-// Looks for it if that has not been done yet.
+// From now on, where SHIRABE_GPU is not set, it is looked for when it is needed: of a server.
+void UseGpuOfServer();
+// Looks for it, as a server does, if that has not been done yet.
 GpuReport ProbeGpu();
 // Opens nothing.
 GpuReport ReportGpu();

@@ -1,7 +1,6 @@
 #include "suggestion/accelerator/shared_gpu.h"
 
 #include <algorithm>
-#include <functional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -13,47 +12,23 @@ namespace shirabe::suggestion::accelerator {
 namespace {
 
 constexpr absl::Duration kPoll = absl::Milliseconds(50);  // whether who waits has gone
-// Matrices of n × n that one evaluation has on the device, about.
+// Matrices of n × n that one evaluation has on the device, and of n × points that a scoring has,
+// about.
 constexpr int64_t kMatrices = 4;
 
 std::vector<double> CopyOf(const double* values, int64_t count) {
   return values == nullptr ? std::vector<double>() : std::vector<double>(values, values + count);
 }
 
-double* OrNull(std::vector<double>& values) { return values.empty() ? nullptr : values.data(); }
-
 int64_t SquareBytes(int64_t n) { return n * n * static_cast<int64_t>(sizeof(double)); }
 
 }  // namespace
 
-// It owns all that the device reads and writes, because the caller may leave before it is done.
-struct SharedGpu::Job {
-  struct Item {
-    const gpu::DeviceModel* model = nullptr;
-    int column = 0;
-    std::vector<double> theta;
-    int64_t bytes = 0;  // on the device while it is evaluated
-  };
-  // Evaluated together with those of others; where there are none, `call` is made.
-  std::vector<Item> items;
-  std::vector<Answer> answers;
-  std::function<Status(GpuSession&, Job&)> call;
-  int64_t GpuCounts::*kind = &GpuCounts::evaluations;
-
-  std::vector<double> x, u, y, theta, inverse;
-  std::optional<double> mean;
-  Scores scores;
-  gpu::DeviceModel* model = nullptr;          // made by it
-  gpu::DevicePosterior* posterior = nullptr;  // made by it
-
-  Status status;
-  bool done = false, abandoned = false;  // guarded by mutex_
-};
-
 // A model or a posterior.
 class SharedGpu::GpuResident : public Resident {
  public:
-  GpuResident(std::shared_ptr<SharedGpu> there, const Job& job, int64_t points)  // shared: outlived
+  GpuResident(std::shared_ptr<SharedGpu> there,  // shared: outlived
+              const GpuJob& job, int64_t points)
       : gpu(std::move(there)), model(job.model), posterior(job.posterior), n(points) {}
   ~GpuResident() override { gpu->Discard(model, posterior); }
 
@@ -109,6 +84,7 @@ GpuCounts SharedGpu::counts() const {
   const MutexLock lock(mutex_);
   GpuCounts counts = counts_;
   counts.waiting = static_cast<int64_t>(queue_.size());
+  counts.busy = busy_since_.has_value();
   return counts;
 }
 
@@ -129,8 +105,8 @@ void SharedGpu::Lose(const std::string& why) {
 
 // ---- in the callers' threads -------------------------------------------------------------------
 
-Status SharedGpu::Run(const std::shared_ptr<Job>& job) {  // shared: see the header
-  const LentTurn lent;                                    // so that others come to wait, too
+Status SharedGpu::Run(const std::shared_ptr<GpuJob>& job) {  // shared: see the header
+  const LentTurn lent;                                       // so that others come to wait, too
   MutexLock lock(mutex_);
   while (!lost_ && queue_.size() >= options_.most_waiting) {
     if (IsCancelled()) return absl::CancelledError("the caller has gone");
@@ -144,7 +120,8 @@ Status SharedGpu::Run(const std::shared_ptr<Job>& job) {  // shared: see the hea
   return status;
 }
 
-Status SharedGpu::Await(const std::shared_ptr<Job>& job, MutexLock& lock) {  // shared: the header
+Status SharedGpu::Await(const std::shared_ptr<GpuJob>& job,  // shared: see the header
+                        MutexLock& lock) {
   while (!job->done) {
     if (IsCancelled()) {
       Abandon(job);
@@ -160,7 +137,7 @@ Status SharedGpu::Await(const std::shared_ptr<Job>& job, MutexLock& lock) {  // 
   return job->status;
 }
 
-void SharedGpu::Abandon(const std::shared_ptr<Job>& job) {  // shared: see the header
+void SharedGpu::Abandon(const std::shared_ptr<GpuJob>& job) {  // shared: see the header
   job->abandoned = true;
   const auto waits = std::find(queue_.begin(), queue_.end(), job);
   if (waits != queue_.end()) queue_.erase(waits);
@@ -174,12 +151,12 @@ void SharedGpu::Discard(gpu::DeviceModel* model, gpu::DevicePosterior* posterior
 }
 
 StatusOr<Accelerator::Handle> SharedGpu::Upload(const Data& data) {
-  const auto job = std::make_shared<Job>();  // shared: with the thread
+  const auto job = std::make_shared<GpuJob>();  // shared: with the thread
   job->kind = &GpuCounts::uploads;
   job->x = CopyOf(data.x, data.n * data.p);
   job->u = CopyOf(data.u, data.n * data.c);
   job->y = CopyOf(data.y, data.n * data.m);
-  job->call = [n = data.n, p = data.p, c = data.c, m = data.m](GpuSession& session, Job& own) {
+  job->call = [n = data.n, p = data.p, c = data.c, m = data.m](GpuSession& session, GpuJob& own) {
     const auto made = session.Upload({.n = n,
                                       .p = p,
                                       .c = c,
@@ -195,12 +172,13 @@ StatusOr<Accelerator::Handle> SharedGpu::Upload(const Data& data) {
 }
 
 StatusOr<std::vector<Accelerator::Answer>> SharedGpu::Evaluate(std::vector<Question> questions) {
-  const auto job = std::make_shared<Job>();  // shared: with the thread
+  const auto job = std::make_shared<GpuJob>();  // shared: with the thread
+  job->together = GpuJob::Together::kEvaluations;
   for (Question& question : questions) {
     const auto& at = static_cast<const GpuResident&>(*question.model);
     job->answers.push_back({0, std::vector<double>(question.theta.size())});
-    job->items.push_back(
-        {at.model, question.column, std::move(question.theta), kMatrices * SquareBytes(at.n)});
+    job->items.push_back({at.model, question.column, std::move(question.theta)});
+    job->bytes += kMatrices * SquareBytes(at.n);
   }
   if (job->items.empty()) return job->answers;
   RETURN_IF_ERROR(Run(job));
@@ -210,13 +188,13 @@ StatusOr<std::vector<Accelerator::Answer>> SharedGpu::Evaluate(std::vector<Quest
 StatusOr<Accelerator::Conditioned> SharedGpu::Condition(const Resident& model,
                                                         Conditioning conditioning) {
   const auto& at = static_cast<const GpuResident&>(model);
-  const auto job = std::make_shared<Job>();  // shared: with the thread
+  const auto job = std::make_shared<GpuJob>();  // shared: with the thread
   job->kind = &GpuCounts::conditionings;
   job->theta = std::move(conditioning.theta);
   job->y = std::move(conditioning.y);
   if (conditioning.mean != nullptr) job->mean = *conditioning.mean;
   if (conditioning.wants_inverse) job->inverse.resize(at.n * at.n);
-  job->call = [on = at.model, m = conditioning.m](GpuSession& session, Job& own) {
+  job->call = [on = at.model, m = conditioning.m](GpuSession& session, GpuJob& own) {
     gpu::PosteriorParts parts = {};
     parts.inverse = OrNull(own.inverse);
     const auto made = session.Condition(on,
@@ -235,8 +213,12 @@ StatusOr<Accelerator::Conditioned> SharedGpu::Condition(const Resident& model,
 
 StatusOr<Accelerator::Scores> SharedGpu::Score(const Resident& posterior, const Points& points) {
   const auto& at = static_cast<const GpuResident&>(posterior);
-  const auto job = std::make_shared<Job>();  // shared: with the thread
+  const auto job = std::make_shared<GpuJob>();  // shared: with the thread
+  job->together = GpuJob::Together::kScorings;
   job->kind = &GpuCounts::scorings;
+  job->bytes = kMatrices * points.count * at.n * static_cast<int64_t>(sizeof(double));
+  job->scored = at.posterior;
+  job->points = points.count;
   job->x = CopyOf(points.x, points.count * points.p);
   job->u = CopyOf(points.u, points.count * points.c);
   job->scores.mean.resize(points.count * points.m);
@@ -245,15 +227,6 @@ StatusOr<Accelerator::Scores> SharedGpu::Score(const Resident& posterior, const 
     job->scores.mean_slopes.resize(points.count * points.m * points.p);
     job->scores.variance_slope.resize(points.count * points.p);
   }
-  job->call = [on = at.posterior, count = points.count](GpuSession& session, Job& own) {
-    return session.Score(on, {.count = count,
-                              .x = OrNull(own.x),
-                              .u = OrNull(own.u),
-                              .mean = OrNull(own.scores.mean),
-                              .variance = OrNull(own.scores.variance),
-                              .mean_slopes = OrNull(own.scores.mean_slopes),
-                              .variance_slopes = OrNull(own.scores.variance_slope)});
-  };
   RETURN_IF_ERROR(Run(job));
   return std::move(job->scores);
 }
@@ -311,29 +284,31 @@ void SharedGpu::Serve(const std::stop_token& stop) {
   }
 }
 
-// The first, and if it is to be evaluated all others that are, as many as there is memory for.
+// The first, and if it goes together with others, all others of its kind, as many as there is
+// memory for. Of one kind none overtakes another; what is of another kind is the first soon.
 SharedGpu::Jobs SharedGpu::NextJobs() {
   Jobs jobs;
+  if (queue_.empty()) return jobs;
+  const GpuJob::Together together = queue_.front()->together;
   int64_t bytes = 0, items = 0;
   for (auto at = queue_.begin(); at != queue_.end();) {
-    const Job& job = **at;
-    for (const Job::Item& item : job.items) bytes += item.bytes;
-    items += static_cast<int64_t>(job.items.size());
-    const bool fits = !job.items.empty() && bytes <= together_bytes_ && items <= gpu::kMaxBatch;
-    if (!jobs.empty() && !fits) {
-      if (!job.items.empty()) break;  // of evaluations none overtakes another
+    const GpuJob& job = **at;
+    if (job.together != together) {
       ++at;
       continue;
     }
+    bytes += job.bytes;
+    items += job.count();
+    if (!jobs.empty() && (bytes > together_bytes_ || items > gpu::kMaxBatch)) break;
     jobs.push_back(*at);
     at = queue_.erase(at);
-    if (job.items.empty()) break;
+    if (together == GpuJob::Together::kNothing) break;
   }
   return jobs;
 }
 
 void SharedGpu::Perform(const Jobs& jobs) {
-  if (jobs[0]->items.empty()) {
+  if (jobs[0]->together == GpuJob::Together::kNothing) {
     jobs[0]->status = jobs[0]->call(*session_, *jobs[0]);
     return;
   }
@@ -345,10 +320,22 @@ void SharedGpu::Perform(const Jobs& jobs) {
 }
 
 void SharedGpu::PerformTogether(const Jobs& jobs) {
+  const bool scorings = jobs[0]->together == GpuJob::Together::kScorings;
+  const Status status = scorings ? ScoreTogether(jobs) : EvaluateTogether(jobs);
+  for (const auto& job : jobs) job->status = status;
+}
+
+Status SharedGpu::ScoreTogether(const Jobs& jobs) {
+  std::vector<gpu::Scoring> batch;
+  for (const auto& job : jobs) batch.push_back(job->AsScoring());
+  return session_->Score(batch);
+}
+
+Status SharedGpu::EvaluateTogether(const Jobs& jobs) {
   std::vector<gpu::Evaluation> batch;
   for (const auto& job : jobs) {
     for (size_t i = 0; i < job->items.size(); ++i) {
-      const Job::Item& item = job->items[i];
+      const GpuJob::Item& item = job->items[i];
       batch.push_back({.model = item.model,
                        .column = item.column,
                        .theta = item.theta.data(),
@@ -359,23 +346,25 @@ void SharedGpu::PerformTogether(const Jobs& jobs) {
   const Status status = session_->Evaluate(batch);
   size_t next = 0;
   for (const auto& job : jobs) {
-    job->status = status;
     for (Answer& answer : job->answers) answer.value = batch[next++].value;
   }
+  return status;
 }
 
 void SharedGpu::Count(const Jobs& jobs) {
   int64_t items = 0;
   for (const auto& job : jobs) {
-    items += static_cast<int64_t>(job->items.size());
-    counts_.*job->kind += std::max<int64_t>(1, static_cast<int64_t>(job->items.size()));
+    items += job->count();
+    counts_.*job->kind += job->count();
     job->done = true;
     if (absl::IsUnavailable(job->status)) Lose(Message(job->status));
     if (job->abandoned) discarded_.emplace_back(job->model, job->posterior);
   }
-  if (items == 0) return;
-  ++counts_.batches;
-  counts_.largest = std::max(counts_.largest, items);
+  if (jobs.empty() || jobs[0]->together == GpuJob::Together::kNothing) return;
+  const bool scorings = jobs[0]->together == GpuJob::Together::kScorings;
+  ++(scorings ? counts_.scoring_batches : counts_.batches);
+  int64_t& largest = scorings ? counts_.largest_scoring : counts_.largest;
+  largest = std::max(largest, items);
 }
 
 }  // namespace shirabe::suggestion::accelerator

@@ -1,7 +1,7 @@
 // One GPU for all threads that compute suggestions. Whatever waits at the same time goes together:
-// evaluations of different fits in one call, the rest one after another. A thread of its own makes
-// all calls, so that a driver that hangs holds up none of those who wait: after `patience` they go
-// on without the GPU, which is then lost.
+// evaluations of different fits in one call, scorings by different processes in another, the rest
+// one after another. A thread of its own makes all calls, so that a driver that hangs holds up none
+// of those who wait: after `patience` they go on without the GPU, which is then lost.
 //
 // Fair by construction: calls are served in their order, each thread has one at a time, and a fit
 // is dozens of small ones; so those who ask take turns, and a large one delays the others by one
@@ -23,18 +23,10 @@
 #include "base/clock.h"
 #include "base/mutex.h"
 #include "suggestion/accelerator.h"
+#include "suggestion/accelerator/gpu_job.h"
 #include "suggestion/accelerator/gpu_session.h"
 
 namespace shirabe::suggestion::accelerator {
-
-// What was done so far, for metrics.
-struct GpuCounts {
-  int64_t uploads = 0, evaluations = 0, conditionings = 0, scorings = 0;
-  int64_t batches = 0;   // calls that evaluations went in
-  int64_t largest = 0;   // evaluations of one of them
-  int64_t failures = 0;  // calls that the processor had to make up for
-  int64_t waiting = 0;   // now
-};
 
 class SharedGpu : public Accelerator, public std::enable_shared_from_this<SharedGpu> {
  public:
@@ -64,16 +56,15 @@ class SharedGpu : public Accelerator, public std::enable_shared_from_this<Shared
   StatusOr<Scores> Score(const Resident& posterior, const Points& points) override;
 
  private:
-  struct Job;
   class GpuResident;
-  using Jobs = std::vector<std::shared_ptr<Job>>;  // shared: by the caller and the thread
+  using Jobs = std::vector<std::shared_ptr<GpuJob>>;  // shared: by the caller and the thread
 
   explicit SharedGpu(const Options& options) : options_(options) {}
   Status AwaitOpening();
-  Status Run(const std::shared_ptr<Job>& job);                    // shared: see above
-  Status Await(const std::shared_ptr<Job>& job, MutexLock& lock)  // shared: see above
+  Status Run(const std::shared_ptr<GpuJob>& job);                    // shared: see above
+  Status Await(const std::shared_ptr<GpuJob>& job, MutexLock& lock)  // shared: see above
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Abandon(const std::shared_ptr<Job>& job)  // shared: see above
+  void Abandon(const std::shared_ptr<GpuJob>& job)  // shared: see above
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Lose(const std::string& why) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Discard(gpu::DeviceModel* model, gpu::DevicePosterior* posterior);
@@ -85,6 +76,8 @@ class SharedGpu : public Accelerator, public std::enable_shared_from_this<Shared
   Jobs NextJobs() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Perform(const Jobs& jobs);
   void PerformTogether(const Jobs& jobs);
+  Status EvaluateTogether(const Jobs& jobs);
+  Status ScoreTogether(const Jobs& jobs);
   void Count(const Jobs& jobs) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Options options_;
@@ -95,7 +88,7 @@ class SharedGpu : public Accelerator, public std::enable_shared_from_this<Shared
 
   mutable Mutex mutex_;
   CondVar changed_;
-  std::deque<std::shared_ptr<Job>> queue_ ABSL_GUARDED_BY(mutex_);  // shared: see Jobs
+  std::deque<std::shared_ptr<GpuJob>> queue_ ABSL_GUARDED_BY(mutex_);  // shared: see Jobs
   std::vector<std::pair<gpu::DeviceModel*, gpu::DevicePosterior*>> discarded_
       ABSL_GUARDED_BY(mutex_);
   std::optional<Status> opened_ ABSL_GUARDED_BY(mutex_);

@@ -43,7 +43,7 @@ struct Working {
 Code FactorWithJitter(Working& working, Item& item) {
   double failed = 1, jitter = kFirstJitter;
   for (;; jitter *= 10) {
-    Code code = UploadItems(working.context, {item});
+    Code code = UploadTo<Item>(working.context.items, {item});
     if (code != kOk) return code;
     working.batch.items = reinterpret_cast<const Item*>(working.context.items.data());
     MakeGram(working.batch);

@@ -98,7 +98,14 @@ Kernel KernelOf(const Uploaded& inputs, const double* theta, double* inverse_len
 // An item without any memory of its own.
 Item ItemOf(const Uploaded& inputs, const Kernel& kernel, int m);
 
-Code UploadItems(Context& context, const std::vector<Item>& items);
+// Structures that kernels read, into a buffer.
+template <class Structure>
+Code UploadTo(Buffer& buffer, const std::vector<Structure>& all) {
+  const size_t bytes = all.size() * sizeof(Structure);
+  const Code code =
+      buffer.Reserve(static_cast<int64_t>((bytes + sizeof(double) - 1) / sizeof(double)));
+  return code == kOk ? CopyToDevice(buffer.data(), all.data(), bytes) : code;
+}
 
 // ---- the functions of the interface, their arguments checked ------------------------------------
 
@@ -109,6 +116,10 @@ struct Span {
 Code Evaluate(Context& context, const Span& batch);
 Code Condition(const DeviceModel& model, const Conditioning& conditioning,
                DevicePosterior& posterior, PosteriorParts* parts);
-Code ScorePoints(const DevicePosterior& posterior, const Scoring& scoring);
+struct Scorings {
+  const Scoring* begin;
+  int64_t count;
+};
+Code ScorePoints(Context& context, const Scorings& batch);
 
 }  // namespace shirabe::suggestion::gpu

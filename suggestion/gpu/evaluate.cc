@@ -100,7 +100,7 @@ Code Place(Context& context, const Span& span, Part& part) {
   }
   code = CopyToDevice(context.lengths.data(), part.lengths.data(),
                       part.lengths.size() * sizeof(double));
-  if (code == kOk) code = UploadItems(context, part.items);
+  if (code == kOk) code = UploadTo(context.items, part.items);
   part.batch.items = reinterpret_cast<const Item*>(context.items.data());
   return code;
 }
@@ -165,13 +165,6 @@ Item ItemOf(const Uploaded& inputs, const Kernel& kernel, int m) {
   item.padded = item.tiles * kTile;
   item.m = m;
   return item;
-}
-
-Code UploadItems(Context& context, const std::vector<Item>& items) {
-  const size_t bytes = items.size() * sizeof(Item);
-  const Code code =
-      context.items.Reserve(static_cast<int64_t>((bytes + sizeof(double) - 1) / sizeof(double)));
-  return code == kOk ? CopyToDevice(context.items.data(), items.data(), bytes) : code;
 }
 
 Code Evaluate(Context& context, const Span& batch) {

@@ -95,8 +95,9 @@ bool IsConditioning(const DeviceModel& model, const Conditioning& conditioning) 
          Within(conditioning.y, static_cast<int64_t>(model.inputs->n) * conditioning.m, kMaxTarget);
 }
 
-bool IsScoring(const DevicePosterior& posterior, const Scoring& scoring) {
-  const Kernel& kernel = posterior.item.kernel;
+bool IsScoring(const Context& context, const Scoring& scoring) {
+  if (scoring.posterior == nullptr || scoring.posterior->context != &context) return false;
+  const Kernel& kernel = scoring.posterior->item.kernel;
   return scoring.count >= 1 && scoring.count <= kMaxScoredPoints &&
          Readable(scoring.x, scoring.count * kernel.p, kMaxInput) &&
          Readable(scoring.u, scoring.count * kernel.c, kMaxInput);
@@ -178,11 +179,14 @@ int shirabe_cuda_condition(const DeviceModel* model, const Conditioning* conditi
   });
 }
 
-int shirabe_cuda_score(const DevicePosterior* posterior, const Scoring* scoring) {
-  if (posterior == nullptr || scoring == nullptr || !IsScoring(*posterior, *scoring)) {
+int shirabe_cuda_score(Context* context, const Scoring* batch, int64_t count) {
+  if (context == nullptr || batch == nullptr || count < 1 || count > kMaxBatch) {
     return kBadArgument;
   }
-  return OnDevice(*posterior->context, [&] { return ScorePoints(*posterior, *scoring); });
+  for (int64_t i = 0; i < count; ++i) {
+    if (!IsScoring(*context, batch[i])) return kBadArgument;
+  }
+  return OnDevice(*context, [&] { return ScorePoints(*context, {batch, count}); });
 }
 
 void shirabe_cuda_release(DeviceModel* model, DevicePosterior* posterior) {

@@ -1,5 +1,6 @@
-// Scores of any number of points, in as few parts as the memory allows. The parts make no
-// difference to the numbers.
+// A batch of scorings, each of any number of points, in as few parts as the memory allows. The
+// parts make no difference to the numbers. What a part reads goes over in one copy, and so comes
+// back what it gives: many scorings of a few points each are as quick as one of many.
 #include <cmath>
 
 #include "suggestion/gpu/context.h"
@@ -10,131 +11,216 @@ namespace {
 constexpr double kMinVariance = 1e-12;     // as in suggestion/gp/gaussian_process.cc
 constexpr int64_t kMaxDoubles = 64 << 20;  // of the workspace: what is read again soon
 
-// What was asked, with the sizes that belong to it.
-struct Question {
-  const DevicePosterior& posterior;
-  const Scoring& scoring;
+// Where one piece has what is copied, on the device or on the host; by column without gaps.
+struct Place {
+  double *x, *u;                     // in
+  double *mean, *variance, *slopes;  // out
+};
 
-  const Item& item() const { return posterior.item; }
+// Some points of a scoring.
+struct Piece {
+  const Scoring* scoring;
+  int64_t begin, count;
+
+  const Item& item() const { return scoring->posterior->item; }
   int p() const { return item().kernel.p; }
   int c() const { return item().kernel.c; }
-  bool mean_slopes() const { return scoring.mean_slopes != nullptr && p() > 0; }
-  bool variance_slopes() const { return scoring.variance_slopes != nullptr && p() > 0; }
+  bool mean_slopes() const { return scoring->mean_slopes != nullptr && p() > 0; }
+  bool variance_slopes() const { return scoring->variance_slopes != nullptr && p() > 0; }
   int functions() const { return (mean_slopes() ? item().m : 0) + (variance_slopes() ? 1 : 0); }
 };
+using Pieces = std::vector<Piece>;
 
-struct Range {
-  int64_t begin, count;
-};
+void DivideIn(Divider& memory, const Piece& piece, Place& place) {
+  place.x = memory.Next(piece.count * piece.p());
+  place.u = memory.Next(piece.count * piece.c());
+}
 
-// The memory of a part; points, and what is copied to the host, by column without gaps.
-struct Room {
-  double *x, *u;
-  ScoreStage stage;
-};
+void DivideOut(Divider& memory, const Piece& piece, Place& place) {
+  const Scoring& scoring = *piece.scoring;
+  if (scoring.mean != nullptr) place.mean = memory.Next(piece.count * piece.item().m);
+  if (scoring.variance != nullptr) place.variance = memory.Next(piece.count);
+  if (piece.functions() > 0)
+    place.slopes = memory.Next(piece.count * piece.p() * piece.functions());
+}
 
-Room DivideForPoints(Divider& memory, const Question& question, int64_t count) {
-  const Item& item = question.item();
-  Room room{};
-  ScoreStage& stage = room.stage;
-  stage.tiles = TilesOf(count);
+// The stage, with memory for what lies between.
+ScoreStage DivideStage(Divider& memory, const Piece& piece, const Place& place) {
+  const Item& item = piece.item();
+  ScoreStage stage{};
+  stage.points = {place.x, place.u, static_cast<int>(piece.count)};
+  stage.tiles = TilesOf(piece.count);
+  stage.mean = place.mean;
+  stage.variance = place.variance;
+  stage.slopes = place.slopes;
   const int64_t width = static_cast<int64_t>(stage.tiles) * kTile, matrix = width * item.padded;
-  room.x = memory.Next(count * question.p());
-  room.u = memory.Next(count * question.c());
-  stage.points = {room.x, room.u, static_cast<int>(count)};
   stage.k = memory.Next(matrix);
-  if (question.scoring.mean != nullptr) stage.mean = memory.Next(count * item.m);
-  if (question.scoring.variance != nullptr) stage.variance = memory.Next(count);
-  if (question.scoring.variance != nullptr || question.variance_slopes()) {
+  if (piece.scoring->variance != nullptr || piece.variance_slopes()) {
     stage.explained = memory.Next(width * item.tiles);
   }
-  if (question.functions() > 0) {
-    stage.slope = memory.Next(matrix);
-    stage.slopes = memory.Next(count * question.p() * question.functions());
-  }
-  if (question.variance_slopes()) {
+  if (piece.functions() > 0) stage.slope = memory.Next(matrix);
+  if (piece.variance_slopes()) {
     stage.solved = memory.Next(matrix);
     stage.pull = memory.Next(matrix);
   }
-  stage.mean_functions = question.mean_slopes() ? item.m : 0;
+  stage.mean_functions = piece.mean_slopes() ? item.m : 0;
+  stage.functions = piece.functions();
   stage.least_variance = kMinVariance * std::max(1.0, item.kernel.scale);
-  return room;
+  return stage;
 }
 
-int64_t SizeOfPoints(const Question& question, int64_t count) {
+int64_t SizeOf(const Piece& piece) {
   Divider none(nullptr);
-  DivideForPoints(none, question, count);
+  Place place{};
+  DivideIn(none, piece, place);
+  DivideOut(none, piece, place);
+  DivideStage(none, piece, place);
   return none.used();
 }
 
-// Columns of the caller's matrix of all points, of which a range of rows goes to the device or
-// comes from it.
-struct Rows {
-  double* device;
-  int columns;
+// The points that come next, in order, as many as fit into the budget: at least a tile of one.
+struct Cursor {
+  int64_t scoring = 0, point = 0;
 };
-Code CopyIn(const Question& question, const Range& range, const Rows& rows, const double* from) {
-  if (rows.columns == 0) return kOk;
-  std::vector<double> some(static_cast<size_t>(range.count * rows.columns));
-  for (int j = 0; j < rows.columns; ++j) {
-    std::copy_n(from + j * question.scoring.count + range.begin, range.count,
-                some.data() + j * range.count);
+Pieces NextPieces(const Scorings& batch, int64_t budget, Cursor& next) {
+  Pieces pieces;
+  int64_t left = budget;
+  while (next.scoring < batch.count) {
+    const Scoring& scoring = batch.begin[next.scoring];
+    const int64_t rest = scoring.count - next.point;
+    const int64_t tiles = left / SizeOf({&scoring, next.point, kTile});
+    if (tiles < 1 && !pieces.empty()) break;
+    const int64_t count = std::min(rest, std::max<int64_t>(1, tiles) * kTile);
+    pieces.push_back({&scoring, next.point, count});
+    left -= SizeOf(pieces.back());
+    next = count == rest ? Cursor{next.scoring + 1, 0} : Cursor{next.scoring, next.point + count};
   }
-  return CopyToDevice(rows.device, some.data(), some.size() * sizeof(double));
+  return pieces;
 }
-Code CopyOut(const Question& question, const Range& range, const Rows& rows, double* to) {
-  if (to == nullptr || rows.columns == 0) return kOk;
-  std::vector<double> some(static_cast<size_t>(range.count * rows.columns));
-  const Code code = CopyToHost(some.data(), rows.device, some.size() * sizeof(double));
+
+// Rows of the caller's matrix of all points of a scoring.
+void CopyRows(const Piece& piece, int columns, const double* all, double* some) {
+  for (int j = 0; j < columns; ++j) {
+    std::copy_n(all + j * piece.scoring->count + piece.begin, piece.count, some + j * piece.count);
+  }
+}
+void PutRows(const Piece& piece, int columns, const double* some, double* all) {
+  for (int j = 0; j < columns; ++j) {
+    std::copy_n(some + j * piece.count, piece.count, all + j * piece.scoring->count + piece.begin);
+  }
+}
+
+// A part of a batch, at work.
+struct PartOfScorings {
+  const Pieces& pieces;
+  std::vector<Place> here, there;  // by piece: on the host, on the device
+  std::vector<double> in, out;     // on the host
+  double* out_there = nullptr;
+  std::vector<Scored> scored;
+  ScoreBatch batch{};
+};
+
+void DivideHost(PartOfScorings& part) {
+  Divider in_size(nullptr), out_size(nullptr);
+  Place none{};
+  for (const Piece& piece : part.pieces) {
+    DivideIn(in_size, piece, none);
+    DivideOut(out_size, piece, none);
+  }
+  part.in.resize(static_cast<size_t>(in_size.used()));
+  part.out.resize(static_cast<size_t>(out_size.used()));
+  Divider in(part.in.data()), out(part.out.data());
+  for (const Piece& piece : part.pieces) {
+    Place& place = part.here.emplace_back();
+    DivideIn(in, piece, place);
+    DivideOut(out, piece, place);
+  }
+}
+
+void DivideDevice(double* memory, PartOfScorings& part) {
+  Divider all(memory);
+  part.there.resize(part.pieces.size());
+  for (size_t i = 0; i < part.pieces.size(); ++i) DivideIn(all, part.pieces[i], part.there[i]);
+  part.out_there = memory + all.used();
+  for (size_t i = 0; i < part.pieces.size(); ++i) DivideOut(all, part.pieces[i], part.there[i]);
+  ScoreBatch& batch = part.batch;
+  batch.count = static_cast<int>(part.pieces.size());
+  for (size_t i = 0; i < part.pieces.size(); ++i) {
+    const Item& item = part.pieces[i].item();
+    const ScoreStage stage = DivideStage(all, part.pieces[i], part.there[i]);
+    part.scored.push_back({item, stage});
+    batch.tiles = std::max(batch.tiles, stage.tiles);
+    batch.points = std::max(batch.points, stage.points.count);
+    batch.model_tiles = std::max(batch.model_tiles, item.tiles);
+    batch.means = std::max(batch.means, stage.mean != nullptr ? item.m : 0);
+    batch.functions = std::max(batch.functions, stage.functions);
+    if (stage.functions > 0)
+      batch.sloped_points = std::max(batch.sloped_points, stage.points.count);
+    batch.explained = batch.explained || stage.explained != nullptr;
+    batch.pull = batch.pull || stage.pull != nullptr;
+  }
+}
+
+Code CopyIn(Context& context, PartOfScorings& part) {
+  for (size_t i = 0; i < part.pieces.size(); ++i) {
+    const Piece& piece = part.pieces[i];
+    CopyRows(piece, piece.p(), piece.scoring->x, part.here[i].x);
+    CopyRows(piece, piece.c(), piece.scoring->u, part.here[i].u);
+  }
+  Code code =
+      CopyToDevice(context.workspace.data(), part.in.data(), part.in.size() * sizeof(double));
+  if (code == kOk) code = UploadTo(context.items, part.scored);
+  part.batch.items = reinterpret_cast<const Scored*>(context.items.data());
+  return code;
+}
+
+Code CopyOut(PartOfScorings& part) {
+  if (part.out.empty()) return Synchronize();
+  const Code code = CopyToHost(part.out.data(), part.out_there, part.out.size() * sizeof(double));
   if (code != kOk) return code;
-  for (int j = 0; j < rows.columns; ++j) {
-    std::copy_n(some.data() + j * range.count, range.count,
-                to + j * question.scoring.count + range.begin);
+  for (size_t i = 0; i < part.pieces.size(); ++i) {
+    const Piece& piece = part.pieces[i];
+    const Place& place = part.here[i];
+    const Scoring& to = *piece.scoring;
+    const int by_mean = part.scored[i].stage.mean_functions * piece.p();
+    if (to.mean != nullptr) PutRows(piece, piece.item().m, place.mean, to.mean);
+    if (to.variance != nullptr) PutRows(piece, 1, place.variance, to.variance);
+    if (by_mean > 0) PutRows(piece, by_mean, place.slopes, to.mean_slopes);
+    if (piece.variance_slopes()) {
+      PutRows(piece, piece.p(), place.slopes + by_mean * piece.count, to.variance_slopes);
+    }
   }
   return kOk;
 }
 
-Code ScorePart(const Question& question, const Range& range) {
-  Buffer& workspace = question.posterior.context->workspace;
-  Code code = workspace.Reserve(SizeOfPoints(question, range.count));
+Code ScorePart(Context& context, const Pieces& pieces) {
+  int64_t size = 0;
+  for (const Piece& piece : pieces) size += SizeOf(piece);
+  Code code = context.workspace.Reserve(size);
   if (code != kOk) return code;
-  Divider memory(workspace.data());
-  const Room room = DivideForPoints(memory, question, range.count);
-  const Scoring& scoring = question.scoring;
-  code = CopyIn(question, range, {room.x, question.p()}, scoring.x);
-  if (code == kOk) code = CopyIn(question, range, {room.u, question.c()}, scoring.u);
+  PartOfScorings part{.pieces = pieces};
+  DivideHost(part);
+  DivideDevice(context.workspace.data(), part);
+  code = CopyIn(context, part);
   if (code != kOk) return code;
-  Score(question.item(), room.stage);
-  code = Synchronize();
-  const int m = question.item().m, by_mean = room.stage.mean_functions * question.p();
-  if (code == kOk) code = CopyOut(question, range, {room.stage.mean, m}, scoring.mean);
-  if (code == kOk) code = CopyOut(question, range, {room.stage.variance, 1}, scoring.variance);
-  if (code == kOk && by_mean > 0) {
-    code = CopyOut(question, range, {room.stage.slopes, by_mean}, scoring.mean_slopes);
-  }
-  if (code == kOk && question.variance_slopes()) {
-    const Rows rows{room.stage.slopes + by_mean * range.count, question.p()};
-    code = CopyOut(question, range, rows, scoring.variance_slopes);
-  }
-  return code;
+  Score(part.batch);
+  return CopyOut(part);
 }
 
 }  // namespace
 
-Code ScorePoints(const DevicePosterior& posterior, const Scoring& scoring) {
-  const Question question{posterior, scoring};
-  const int64_t budget = std::min(posterior.context->budget(), kMaxDoubles);
-  const int64_t each = SizeOfPoints(question, kTile);  // a tile of points
-  int64_t most = std::max<int64_t>(1, budget / each) * kTile;
-  for (int64_t begin = 0; begin < scoring.count;) {
-    const int64_t count = std::min(most, scoring.count - begin);
-    const Code code = ScorePart(question, {begin, count});
-    if (code == kNoMemory && count > kTile) {
-      most = std::max<int64_t>(kTile, count / 2 / kTile * kTile);
+Code ScorePoints(Context& context, const Scorings& batch) {
+  int64_t budget = std::min(context.budget(), kMaxDoubles);
+  for (Cursor next; next.scoring < batch.count;) {
+    const Cursor begin = next;
+    const Pieces pieces = NextPieces(batch, budget, next);
+    const Code code = ScorePart(context, pieces);
+    if (code == kNoMemory && (pieces.size() > 1 || pieces[0].count > kTile)) {
+      budget /= 2;
+      next = begin;
       continue;
     }
     if (code != kOk) return code;
-    begin += count;
   }
   return kOk;
 }

@@ -23,7 +23,7 @@
 
 namespace shirabe::suggestion::gpu {
 
-enum : int32_t { kAbiVersion = 1 };
+enum : int32_t { kAbiVersion = 2 };
 
 enum Code : int {
   kOk = 0,
@@ -39,8 +39,8 @@ enum : int64_t {
   kMaxModelPoints = 16384,    // n
   kMaxCoordinates = 1024,     // p + c, at least 1
   kMaxColumns = 1024,         // m, at least 1
-  kMaxBatch = 4096,           // of one evaluation
-  kMaxScoredPoints = 1 << 22  // of one scoring
+  kMaxBatch = 4096,           // of one evaluation or scoring
+  kMaxScoredPoints = 1 << 22  // of one scoring of a batch
 };
 
 struct Context;          // a device in use
@@ -92,6 +92,7 @@ struct PosteriorParts {
 // Points: count × p and count × c. The rest is written; each may be null, and what only it needs is
 // then left out (without variances a point costs n and not n²).
 struct Scoring {
+  const DevicePosterior* posterior;
   int64_t count;
   const double *x, *u;
   double* mean;             // count × m
@@ -116,7 +117,7 @@ int shirabe_cuda_evaluate(Context* context, Evaluation* batch, int64_t count);
 // `parts` may be null. The posterior goes on without the model.
 int shirabe_cuda_condition(const DeviceModel* model, const Conditioning* conditioning,
                            DevicePosterior** posterior, PosteriorParts* parts);
-int shirabe_cuda_score(const DevicePosterior* posterior, const Scoring* scoring);
+int shirabe_cuda_score(Context* context, const Scoring* batch, int64_t count);
 // One of them, or both; null is fine.
 void shirabe_cuda_release(DeviceModel* model, DevicePosterior* posterior);
 }  // extern "C"

@@ -73,8 +73,8 @@ void Differentiate(const Batch& batch);
 // The diagonal of K⁻¹ into `gradient`, which has `padded` places here.
 void SquareColumns(const Batch& batch);
 
-// A scoring of some points; null pointers are left out. Matrices have `padded` rows and a column
-// for each point, in whole tiles.
+// A scoring of some points by an item; null pointers are left out. Matrices have `padded` rows and
+// a column for each point, in whole tiles.
 struct ScoreStage {
   Points points;       // those to be scored
   int tiles;           // ⌈points / 64⌉
@@ -87,9 +87,22 @@ struct ScoreStage {
   double* variance;    // points
   double* slopes;      // points × p (m or 0, and 1 or 0 for the variance)
   int mean_functions;  // of them: m or 0
+  int functions;       // those, and the variance
   double least_variance;
 };
-// `item` is on the host, its pointers are not.
-void Score(const Item& item, const ScoreStage& stage);
+struct Scored {
+  Item item;
+  ScoreStage stage;
+};
+struct ScoreBatch {
+  const Scored* items;  // on the device
+  int count;
+  int tiles, points;     // of the largest: what is scored
+  int model_tiles;       // of the largest: its process
+  int means, functions;  // of the one that has most; 0: none
+  int sloped_points;     // of the largest that has functions
+  bool explained, pull;  // some have
+};
+void Score(const ScoreBatch& batch);
 
 }  // namespace shirabe::suggestion::gpu

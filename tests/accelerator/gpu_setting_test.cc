@@ -14,6 +14,9 @@ using testing::HasSubstr;
 
 TEST(GpuSetting, AutoOffOrANumber) {
   EXPECT_EQ(ParseGpuSetting(nullptr, nullptr)->ordinal, -1);
+  EXPECT_FALSE(ParseGpuSetting(nullptr, nullptr)->said);
+  EXPECT_FALSE(ParseGpuSetting("", nullptr)->said);
+  EXPECT_TRUE(ParseGpuSetting("auto", nullptr)->said);
   EXPECT_FALSE(ParseGpuSetting("auto", nullptr)->off);
   EXPECT_FALSE(ParseGpuSetting("", "")->off);
   EXPECT_TRUE(ParseGpuSetting("off", nullptr)->off);
@@ -36,6 +39,12 @@ TEST(GpuSetting, TheFolderIsAbsoluteAndTheOnlyOne) {
     EXPECT_TRUE(absl::IsInvalidArgument(status)) << bad;
     EXPECT_THAT(Message(status), AllOf(HasSubstr("SHIRABE_GPU_LIBRARY_DIR"), HasSubstr(bad)));
   }
+  const std::string endless = "/" + std::string(100'000, 'x');
+  const Status status = ParseGpuSetting(nullptr, endless.c_str()).status();
+  EXPECT_THAT(Message(status), HasSubstr("is too long"));
+  EXPECT_LT(Message(status).size(), 300);
+  EXPECT_THAT(Message(ParseGpuSetting(nullptr, "/a\x1b]0;b\a").status()),
+              AllOf(HasSubstr("has a control character"), HasSubstr("/a\\x1b]0;b\\x07")));
 }
 
 TEST(GpuSetting, WithoutOneTheProgramsOwnFolders) {

@@ -36,7 +36,7 @@ Accelerator::Question Ask(const Accelerator::Handle& model) { return {model.get(
 // What makes a machine have no GPU, each with its words.
 TEST(SharedGpu, SaysWhyThereIsNone) {
   const std::pair<const char*, const char*> cases[] = {
-      {"version=7", "interface 7, and this program needs 1"},
+      {"version=7", "interface 7, and this program needs 2"},
       {"open=2", "there is no GPU"},
       {"open=3", "there is no GPU"},
       {"ratio=32", "doubles take 32 times as long as floats"},
@@ -113,9 +113,9 @@ TEST(SharedGpu, AnswersManyThreadsWithTheSameBitsTogether) {
 // Holds up the device's thread while it exists.
 class Hang {
  public:
-  explicit Hang(const FakeGpu& fake) : file_(fake.folder() + "/hang") {
+  explicit Hang(const FakeGpu& fake, int limit = 3) : file_(fake.folder() + "/hang") {
     std::ofstream(file_) << "x";
-    FakeGpu::SetFaults("hang=" + file_ + " limit=3");
+    FakeGpu::SetFaults("hang=" + file_ + " limit=" + std::to_string(limit));
   }
   ~Hang() { End(); }
   void End() { std::filesystem::remove(file_); }
@@ -158,6 +158,111 @@ TEST(SharedGpu, WhatWaitsGoesInOneCall) {
   threads.clear();
   EXPECT_EQ(answered, 4) << "six in one call have no memory, two have";
   EXPECT_GE((*gpu)->counts().largest, 4);
+}
+
+// A process on a cloud of its own.
+Accelerator::Handle Conditioned(SharedGpu& gpu, double phase) {
+  const Accelerator::Handle model = *gpu.Upload(MakeCloud(25, phase).data());
+  auto conditioned = gpu.Condition(*model, {.theta = kTheta, .wants_inverse = false});
+  CHECK(conditioned.ok());
+  return std::move(conditioned->posterior);
+}
+
+// Some points with slopes.
+StatusOr<Accelerator::Scores> Score(SharedGpu& gpu, const Accelerator::Handle& posterior,
+                                    const std::vector<double>& x) {
+  return gpu.Score(
+      *posterior,
+      {.count = static_cast<int64_t>(x.size()) / 2, .p = 2, .m = 1, .x = x.data(), .slopes = true});
+}
+
+// Of different processes, and as many points as each has: in one call, with the bits of each alone.
+// An evaluation that waits among them neither joins nor is lost, nor is one mistake that of others.
+TEST(SharedGpu, ScoringsThatWaitGoInOneCall) {
+  const FakeGpu fake;
+  const auto gpu = fake.Open();
+  ASSERT_TRUE(gpu.ok()) << gpu.status();
+  const Accelerator::Handle model = *(*gpu)->Upload(MakeCloud(20, 0).data());
+  constexpr int kAskers = 4;
+  std::vector<Accelerator::Handle> posteriors;
+  std::vector<std::vector<double>> points;
+  std::vector<Accelerator::Scores> alone;
+  for (int i = 0; i < kAskers; ++i) {
+    posteriors.push_back(Conditioned(**gpu, 0.1 * i));
+    points.push_back(MakeCloud(3 + i, 0.05 * i).x);
+    alone.push_back(*Score(**gpu, posteriors.back(), points.back()));
+  }
+  const int64_t before = (*gpu)->counts().scoring_batches;
+  Hang hang(fake, /*limit=*/64);
+  std::atomic<int> same{0}, evaluated{0}, refused{0};
+  std::vector<std::jthread> threads;
+  threads.emplace_back([&] { evaluated += (*gpu)->Evaluate({Ask(model)}).ok() ? 1 : 0; });
+  ASSERT_TRUE(Eventually([&] { return (*gpu)->counts().busy; }));
+  for (int i = 0; i < kAskers; ++i) {
+    threads.emplace_back([&, i] {
+      const auto scores = Score(**gpu, posteriors[i], points[i]);
+      if (scores.ok() && scores->mean == alone[i].mean && scores->variance == alone[i].variance &&
+          scores->mean_slopes == alone[i].mean_slopes &&
+          scores->variance_slope == alone[i].variance_slope) {
+        ++same;
+      }
+    });
+  }
+  threads.emplace_back([&] { evaluated += (*gpu)->Evaluate({Ask(model)}).ok() ? 1 : 0; });
+  ASSERT_TRUE(Eventually([&] { return IsBusy(**gpu, kAskers + 1); }));
+  hang.End();
+  threads.clear();
+  EXPECT_EQ(same, kAskers);
+  EXPECT_EQ(evaluated, 2);
+  EXPECT_EQ((*gpu)->counts().scoring_batches, before + 1);
+  EXPECT_EQ((*gpu)->counts().largest_scoring, kAskers);
+  const std::vector<double> wrong = {0.5, std::numeric_limits<double>::quiet_NaN()};
+  Hang again(fake, /*limit=*/64);
+  threads.emplace_back([&] { evaluated += (*gpu)->Evaluate({Ask(model)}).ok() ? 1 : 0; });
+  ASSERT_TRUE(Eventually([&] { return (*gpu)->counts().busy; }));
+  for (int i = 0; i < kAskers; ++i) {
+    threads.emplace_back([&, i] {
+      const auto scores = Score(**gpu, posteriors[i], i == 2 ? wrong : points[i]);
+      if (scores.ok()) ++same;
+      if (absl::IsInvalidArgument(scores.status())) ++refused;
+    });
+  }
+  ASSERT_TRUE(Eventually([&] { return IsBusy(**gpu, kAskers); }));
+  again.End();
+  threads.clear();
+  EXPECT_EQ(same, 2 * kAskers - 1);
+  EXPECT_EQ(refused, 1);
+  EXPECT_FALSE((*gpu)->lost());
+}
+
+TEST(SharedGpu, AScoringWhoseCallerHasGoneLeavesTheOthers) {
+  const FakeGpu fake;
+  const auto gpu = fake.Open();
+  ASSERT_TRUE(gpu.ok()) << gpu.status();
+  Accelerator::Handle left = Conditioned(**gpu, 0.1);
+  const Accelerator::Handle stays = Conditioned(**gpu, 0.2);
+  const std::vector<double> x = MakeCloud(4, 0.3).x;
+  const Accelerator::Scores alone = *Score(**gpu, stays, x);
+  Hang hang(fake, /*limit=*/64);
+  std::atomic<bool> gone = false, answered = false;
+  std::jthread holds([&] { (void)Score(**gpu, stays, x); });
+  ASSERT_TRUE(Eventually([&] { return (*gpu)->counts().busy; }));
+  std::jthread waits([&] {
+    const auto scores = Score(**gpu, stays, x);
+    answered = scores.ok() && scores->mean == alone.mean;
+  });
+  std::jthread leaves([&] {
+    const CancelScope scope([&] { return gone.load(); });
+    EXPECT_TRUE(absl::IsCancelled(Score(**gpu, left, x).status()));
+    left.reset();
+  });
+  ASSERT_TRUE(Eventually([&] { return IsBusy(**gpu, 2); }));
+  gone = true;
+  ASSERT_TRUE(Eventually([&] { return IsBusy(**gpu, 1); }));
+  hang.End();
+  holds.join();
+  waits.join();
+  EXPECT_TRUE(answered);
 }
 
 TEST(SharedGpu, OneMistakeIsNotThatOfTheOthers) {

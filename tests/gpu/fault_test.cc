@@ -5,6 +5,7 @@
 namespace shirabe::suggestion::gpu {
 namespace {
 
+using Eigen::MatrixXd;
 using Eigen::VectorXd;
 
 class FaultTest : public Device {
@@ -34,14 +35,15 @@ class FaultTest : public Device {
     codes.push_back(shirabe_cuda_condition(model, &conditioning, &posterior, nullptr));
     if (posterior == nullptr) return codes;
     VectorXd variance(1);
-    const Scoring scoring{1, theta_.data(), nullptr, nullptr, variance.data(), nullptr, nullptr};
-    codes.push_back(shirabe_cuda_score(posterior, &scoring));
+    const Scoring scoring{posterior,       1,       theta_.data(), nullptr, nullptr,
+                          variance.data(), nullptr, nullptr};
+    codes.push_back(shirabe_cuda_score(context_, &scoring, 1));
     shirabe_cuda_release(nullptr, posterior);
     return codes;
   }
 
   VectorXd theta_ = VectorXd::Zero(5);
-  Eigen::MatrixXd gradients_;
+  MatrixXd gradients_;
 };
 
 TEST_F(FaultTest, SaysWhyThereIsNoDevice) {
@@ -60,7 +62,7 @@ TEST_F(FaultTest, SaysWhyThereIsNoDevice) {
 TEST_F(FaultTest, ABatchThatDoesNotFitIsDoneInPartsWithTheSameNumbers) {
   const DeviceModel* model = Upload({70, 2, 0});
   ASSERT_EQ(EvaluateBatch(model, 9), kOk);
-  const Eigen::MatrixXd whole = gradients_;
+  const MatrixXd whole = gradients_;
   Context* const first = context_;
   ASSERT_EQ(shirabe_cuda_open(-1, &context_, &info_), kOk);
   const DeviceModel* again = Upload({70, 2, 0});
@@ -72,6 +74,38 @@ TEST_F(FaultTest, ABatchThatDoesNotFitIsDoneInPartsWithTheSameNumbers) {
   shirabe_cuda_release(models_.front(), nullptr);
   models_.erase(models_.begin());
   shirabe_cuda_close(first);
+}
+
+TEST_F(FaultTest, ScoringsThatDoNotFitAreDoneInPartsWithTheSameNumbers) {
+  const DeviceModel* model = Upload({70, 2, 0});
+  DevicePosterior* const posterior = Condition(model, {theta_.data(), nullptr, 0, nullptr});
+  const gp::Inputs points = RandomInputs({300, 2, 0}, 5);
+  VectorXd mean(300), variance(300);
+  MatrixXd slopes(300, 2);
+  const Scoring whole{posterior,       300,     points.x.data(), nullptr, mean.data(),
+                      variance.data(), nullptr, slopes.data()};
+  ASSERT_EQ(shirabe_cuda_score(context_, &whole, 1), kOk);
+  VectorXd means[3], variances[3];
+  MatrixXd all_slopes[3];
+  std::vector<Scoring> batch;
+  for (int i = 0; i < 3; ++i) {
+    means[i] = variances[i] = VectorXd::Zero(300);
+    all_slopes[i] = MatrixXd::Zero(300, 2);
+    Scoring& one = batch.emplace_back(whole);
+    one.mean = means[i].data();
+    one.variance = variances[i].data();
+    one.variance_slopes = all_slopes[i].data();
+  }
+  // Beside what is there, a tile of points or two.
+  TheShim().memory = TheShim().used + 700'000;
+  const int64_t launches = TheShim().launches;
+  EXPECT_EQ(shirabe_cuda_score(context_, batch.data(), 3), kOk);
+  EXPECT_GT(TheShim().launches, launches + 6);  // of one part
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(means[i], mean) << i;
+    EXPECT_EQ(variances[i], variance) << i;
+    EXPECT_EQ(all_slopes[i], slopes) << i;
+  }
 }
 
 TEST_F(FaultTest, WithoutMemoryTheContextGoesOn) {

@@ -38,7 +38,11 @@ class InterfaceTest : public Device {
     EXPECT_EQ(posterior, nullptr);
   }
   void RefusesScoring(const Scoring& scoring) {
-    EXPECT_EQ(shirabe_cuda_score(posterior_, &scoring), kBadArgument);
+    const double x[2] = {0.5, 0.5}, u = 0;
+    double mean = -1;
+    const Scoring batch[2] = {{posterior_, 1, x, &u, &mean, nullptr, nullptr, nullptr}, scoring};
+    EXPECT_EQ(shirabe_cuda_score(context_, batch, 2), kBadArgument);
+    EXPECT_EQ(mean, -1);  // nothing was begun
   }
 
   gp::Inputs inputs_ = RandomInputs({5, 2, 1}, 1);
@@ -180,17 +184,26 @@ TEST_F(InterfaceTest, RefusesWrongScorings) {
   VectorXd mean(5);
   for (const int64_t count : {int64_t{0}, int64_t{-1}, int64_t{kMaxScoredPoints} + 1,
                               std::numeric_limits<int64_t>::max()}) {
-    RefusesScoring({count, x, u, mean.data(), nullptr, nullptr, nullptr});
+    RefusesScoring({posterior_, count, x, u, mean.data(), nullptr, nullptr, nullptr});
   }
-  RefusesScoring({5, nullptr, u, mean.data(), nullptr, nullptr, nullptr});
-  RefusesScoring({5, x, nullptr, mean.data(), nullptr, nullptr, nullptr});
+  RefusesScoring({posterior_, 5, nullptr, u, mean.data(), nullptr, nullptr, nullptr});
+  RefusesScoring({posterior_, 5, x, nullptr, mean.data(), nullptr, nullptr, nullptr});
   gp::Inputs wrong = inputs_;
   wrong.x(2, 1) = kNan;
-  RefusesScoring({5, wrong.x.data(), u, mean.data(), nullptr, nullptr, nullptr});
-  EXPECT_EQ(shirabe_cuda_score(posterior_, nullptr), kBadArgument);
-  const Scoring right{5, x, u, mean.data(), nullptr, nullptr, nullptr};
-  EXPECT_EQ(shirabe_cuda_score(nullptr, &right), kBadArgument);
-  EXPECT_EQ(shirabe_cuda_score(posterior_, &right), kOk);
+  RefusesScoring({posterior_, 5, wrong.x.data(), u, mean.data(), nullptr, nullptr, nullptr});
+  RefusesScoring({nullptr, 5, x, u, mean.data(), nullptr, nullptr, nullptr});
+  const Scoring right{posterior_, 5, x, u, mean.data(), nullptr, nullptr, nullptr};
+  EXPECT_EQ(shirabe_cuda_score(context_, nullptr, 1), kBadArgument);
+  EXPECT_EQ(shirabe_cuda_score(nullptr, &right, 1), kBadArgument);
+  for (const int64_t count : {int64_t{0}, int64_t{-1}, int64_t{kMaxBatch} + 1}) {
+    EXPECT_EQ(shirabe_cuda_score(context_, &right, count), kBadArgument);
+  }
+  Context* other = nullptr;
+  DeviceInfo info;
+  ASSERT_EQ(shirabe_cuda_open(-1, &other, &info), kOk);
+  EXPECT_EQ(shirabe_cuda_score(other, &right, 1), kBadArgument);
+  shirabe_cuda_close(other);
+  EXPECT_EQ(shirabe_cuda_score(context_, &right, 1), kOk);
 }
 
 }  // namespace

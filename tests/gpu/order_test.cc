@@ -40,14 +40,11 @@ class OrderTest : public Device {
     all.push_back(shirabe_cuda_condition(model, &conditioning, &posterior, &parts));
     all.push_back(parts.mean);
     const gp::Inputs points = RandomInputs({5, 9, 1}, 2);
-    const Scoring scoring{5,
-                          points.x.data(),
-                          points.u.data(),
-                          mean.data(),
-                          variance.data(),
-                          slopes.data(),
-                          slopes.data() + 90};
-    all.push_back(posterior == nullptr ? -1 : shirabe_cuda_score(posterior, &scoring));
+    const Scoring scoring{posterior,       5,
+                          points.x.data(), points.u.data(),
+                          mean.data(),     variance.data(),
+                          slopes.data(),   slopes.data() + 90};
+    all.push_back(posterior == nullptr ? -1 : shirabe_cuda_score(context_, &scoring, 1));
     for (const auto* some : {&inverse, &precision, &mean, &variance, &slopes}) {
       all.insert(all.end(), some->begin(), some->end());
     }

@@ -36,14 +36,15 @@ class PosteriorTest : public Device {
   Scores ScoreAll(const Case& one, const gp::Inputs& points) {
     const Eigen::Index count = points.rows(), p = points.numeric(), m = one.y.cols();
     Scores scores{MatrixXd(count, m), MatrixXd(count, m * p), MatrixXd(count, p), VectorXd(count)};
-    const Scoring scoring{count,
+    const Scoring scoring{one.posterior,
+                          count,
                           points.x.data(),
                           points.u.data(),
                           scores.mean.data(),
                           scores.variance.data(),
                           scores.mean_slopes.data(),
                           scores.variance_slopes.data()};
-    EXPECT_EQ(shirabe_cuda_score(one.posterior, &scoring), kOk);
+    EXPECT_EQ(shirabe_cuda_score(context_, &scoring, 1), kOk);
     return scores;
   }
 };
@@ -87,20 +88,54 @@ TEST_F(PosteriorTest, WhatIsNotAskedForChangesNothing) {
   MatrixXd mean(20, 2), mean_slopes(20, 4), variance_slopes(20, 2);
   VectorXd variance(20);
   const auto ask = [&](Scoring scoring) {
+    scoring.posterior = one.posterior;
     scoring.count = 20;
     scoring.x = points.x.data();
     scoring.u = points.u.data();
-    EXPECT_EQ(shirabe_cuda_score(one.posterior, &scoring), kOk);
+    EXPECT_EQ(shirabe_cuda_score(context_, &scoring, 1), kOk);
   };
-  ask({0, nullptr, nullptr, mean.data(), nullptr, nullptr, nullptr});
-  ask({0, nullptr, nullptr, nullptr, variance.data(), nullptr, nullptr});
-  ask({0, nullptr, nullptr, nullptr, nullptr, mean_slopes.data(), nullptr});
-  ask({0, nullptr, nullptr, nullptr, nullptr, nullptr, variance_slopes.data()});
+  ask({nullptr, 0, nullptr, nullptr, mean.data(), nullptr, nullptr, nullptr});
+  ask({nullptr, 0, nullptr, nullptr, nullptr, variance.data(), nullptr, nullptr});
+  ask({nullptr, 0, nullptr, nullptr, nullptr, nullptr, mean_slopes.data(), nullptr});
+  ask({nullptr, 0, nullptr, nullptr, nullptr, nullptr, nullptr, variance_slopes.data()});
   ask({});
   EXPECT_EQ(mean, all.mean);
   EXPECT_EQ(variance, all.variance);
   EXPECT_EQ(mean_slopes, all.mean_slopes);
   EXPECT_EQ(variance_slopes, all.variance_slopes);
+}
+
+// Of several processes, of points as many as there are and of one, with all and with parts of what
+// can be asked for: the bits of each alone.
+TEST_F(PosteriorTest, GivesTheSameBitsAloneAndInABatch) {
+  const Case large = Make({130, 3, 1, 2}), small = Make({5, 2, 0, 1}), odd = Make({65, 0, 2, 3});
+  const gp::Inputs many = RandomInputs({70, 3, 1}, 92), few = RandomInputs({2, 2, 0}, 91),
+                   one = RandomInputs({1, 0, 2}, 90);
+  const Scores alone[] = {ScoreAll(large, many), ScoreAll(small, few), ScoreAll(odd, one)};
+  Scores found[] = {alone[0], alone[1], alone[2]};
+  for (Scores& scores : found) {
+    for (MatrixXd* some : {&scores.mean, &scores.mean_slopes, &scores.variance_slopes}) {
+      some->setConstant(7);
+    }
+    scores.variance.setConstant(7);
+  }
+  MatrixXd mean(70, 2);
+  const Scoring batch[] = {
+      {small.posterior, 2, few.x.data(), few.u.data(), found[1].mean.data(),
+       found[1].variance.data(), found[1].mean_slopes.data(), found[1].variance_slopes.data()},
+      {large.posterior, 70, many.x.data(), many.u.data(), mean.data(), nullptr, nullptr, nullptr},
+      {large.posterior, 70, many.x.data(), many.u.data(), found[0].mean.data(),
+       found[0].variance.data(), found[0].mean_slopes.data(), found[0].variance_slopes.data()},
+      {odd.posterior, 1, one.x.data(), one.u.data(), found[2].mean.data(), found[2].variance.data(),
+       nullptr, nullptr}};
+  ASSERT_EQ(shirabe_cuda_score(context_, batch, 4), kOk);
+  EXPECT_EQ(mean, alone[0].mean);
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(found[i].mean, alone[i].mean) << i;
+    EXPECT_EQ(found[i].variance, alone[i].variance) << i;
+    EXPECT_EQ(found[i].mean_slopes, alone[i].mean_slopes) << i;
+    EXPECT_EQ(found[i].variance_slopes, alone[i].variance_slopes) << i;
+  }
 }
 
 // The parts of gp::Posterior: enough to go on from without the device.

@@ -299,6 +299,26 @@ except KeyboardInterrupt:
         )
         self.assertEqual(out, "children: 1\n")
 
+    def test_suggestions_leave_the_gpu_to_the_objective_unless_told(self):
+        text = (
+            self.HEAD
+            + """
+import subprocess
+def f(x, trial):
+    child = subprocess.run(["pgrep", "-P", str(os.getpid()), "shirabe"], capture_output=True)
+    names = open(f"/proc/{int(child.stdout)}/environ").read().split("\\0")
+    print(sorted(name for name in names if name.startswith("SHIRABE_GPU")))
+    return x
+search(f, parallel=1, trials=1)
+"""
+        )
+        self.assertIn("['SHIRABE_GPU=off']", self.run_text(text))
+        self.environment["SHIRABE_GPU"] = "auto"
+        self.environment["SHIRABE_GPU_LIBRARY_DIR"] = "/nowhere"
+        self.assertIn(
+            "['SHIRABE_GPU=auto', 'SHIRABE_GPU_LIBRARY_DIR=/nowhere']", self.run_text(text)
+        )
+
     def test_from_another_thread_and_with_a_handler_of_its_own(self):
         out = self.run_text(
             self.HEAD

@@ -164,6 +164,10 @@ class Child:
         words = ["serve", "--grpc", "127.0.0.1:0", "--http", "127.0.0.1:0", "--ready-file", name]
         words += ["--db", database, "--rate", "0", "--parent-pid", str(os.getpid())]
         kept = {k: v for k, v in os.environ.items() if not k.startswith("SHIRABE_")}
+        # The objective may be training on the GPU: suggestions use it where that is asked for.
+        kept["SHIRABE_GPU"] = os.environ.get("SHIRABE_GPU") or "off"
+        if folder := os.environ.get("SHIRABE_GPU_LIBRARY_DIR"):
+            kept["SHIRABE_GPU_LIBRARY_DIR"] = folder
         self._process = subprocess.Popen(
             [self._binary, *words],
             env={**kept, "SHIRABE_HOME": str(self.folder)},

@@ -7,8 +7,8 @@
 //   ratio=N          floats are so many times as fast as doubles
 //   FUNCTION=K:CODE  from the K-th call on (the first is 1) upload, evaluate, condition or score
 //                    fails with CODE
-//   limit=N          a batch of more than N evaluations has no memory
-//   hang=FILE        evaluations wait while FILE exists
+//   limit=N          a batch of more than N evaluations or scorings has no memory
+//   hang=FILE        evaluations and scorings wait while FILE exists
 #include <unistd.h>
 
 #include <chrono>
@@ -17,6 +17,7 @@
 #include <cstring>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -82,6 +83,33 @@ void Put(const MatrixXd& from, double* to) {
   if (to != nullptr) std::memcpy(to, from.data(), from.size() * sizeof(double));
 }
 
+void WaitWhileItHangs() {
+  const std::string file = Setting("hang");
+  while (!file.empty() && access(file.c_str(), F_OK) == 0) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+}
+
+void ScoreOne(const Scoring& scoring) {
+  const gp::Posterior& from = scoring.posterior->posterior;
+  const Index count = scoring.count, p = from.inputs().numeric(), m = from.scenarios();
+  const gp::Inputs points{CopyOf(scoring.x, count, p),
+                          CopyOf(scoring.u, count, from.inputs().categorical())};
+  const auto prediction = from.Predict(points, gp::Slopes::kYes);
+  Put(prediction.mean, scoring.mean);
+  Put(prediction.variance, scoring.variance);
+  for (Index k = 0; k < m && scoring.mean_slopes != nullptr; ++k) {
+    MatrixXd bar = MatrixXd::Zero(count, m);
+    bar.col(k).setOnes();
+    Put(from.Pullback(points, prediction, bar, VectorXd::Zero(count)),
+        scoring.mean_slopes + k * p * count);
+  }
+  if (scoring.variance_slopes != nullptr) {
+    Put(from.Pullback(points, prediction, MatrixXd::Zero(count, m), VectorXd::Ones(count)),
+        scoring.variance_slopes);
+  }
+}
+
 }  // namespace
 
 extern "C" {
@@ -127,10 +155,7 @@ int shirabe_cuda_upload(Context* context, const ModelData* data, DeviceModel** m
 int shirabe_cuda_evaluate(Context* context, Evaluation* batch, int64_t count) {
   if (const int code = FaultOf(*context, "evaluate"); code != kOk) return code;
   if (count > Number("limit", kMaxBatch)) return kNoMemory;
-  const std::string file = Setting("hang");
-  while (!file.empty() && access(file.c_str(), F_OK) == 0) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
+  WaitWhileItHangs();
   for (Evaluation* one = batch; one < batch + count; ++one) {
     const gp::Inputs& inputs = one->model->inputs;
     const gp::Theta theta = ThetaOf(one->theta, inputs);
@@ -152,8 +177,10 @@ int shirabe_cuda_condition(const DeviceModel* model, const Conditioning* conditi
   if (const int code = FaultOf(*model->context, "condition"); code != kOk) return code;
   const Index n = model->inputs.rows();
   gp::Posterior made(ThetaOf(conditioning->theta, model->inputs), model->inputs);
-  made.SetTargets(conditioning->y == nullptr ? model->y
-                                             : CopyOf(conditioning->y, n, conditioning->m));
+  const double* const mean = conditioning->mean;
+  made.SetTargets(
+      conditioning->y == nullptr ? model->y : CopyOf(conditioning->y, n, conditioning->m),
+      mean == nullptr ? std::nullopt : std::optional<double>(*mean));
   if (parts != nullptr && parts->inverse != nullptr) Put(made.inverse(), parts->inverse);
   DevicePosterior owned{model->context, std::move(made)};
   *posterior = std::make_unique<DevicePosterior>(std::move(owned)).release();
@@ -161,25 +188,17 @@ int shirabe_cuda_condition(const DeviceModel* model, const Conditioning* conditi
   return kOk;
 }
 
-int shirabe_cuda_score(const DevicePosterior* posterior, const Scoring* scoring) {
-  if (const int code = FaultOf(*posterior->context, "score"); code != kOk) return code;
-  const gp::Posterior& from = posterior->posterior;
-  const Index count = scoring->count, p = from.inputs().numeric(), m = from.scenarios();
-  const gp::Inputs points{CopyOf(scoring->x, count, p),
-                          CopyOf(scoring->u, count, from.inputs().categorical())};
-  const auto prediction = from.Predict(points, gp::Slopes::kYes);
-  Put(prediction.mean, scoring->mean);
-  Put(prediction.variance, scoring->variance);
-  for (Index k = 0; k < m && scoring->mean_slopes != nullptr; ++k) {
-    MatrixXd bar = MatrixXd::Zero(count, m);
-    bar.col(k).setOnes();
-    Put(from.Pullback(points, prediction, bar, VectorXd::Zero(count)),
-        scoring->mean_slopes + k * p * count);
+int shirabe_cuda_score(Context* context, const Scoring* batch, int64_t count) {
+  if (const int code = FaultOf(*context, "score"); code != kOk) return code;
+  if (count > Number("limit", kMaxBatch)) return kNoMemory;
+  WaitWhileItHangs();
+  for (const Scoring* one = batch; one < batch + count; ++one) {
+    const Index cells = one->count * one->posterior->posterior.inputs().numeric();
+    for (Index i = 0; i < cells; ++i) {
+      if (!std::isfinite(one->x[i])) return kBadArgument;
+    }
   }
-  if (scoring->variance_slopes != nullptr) {
-    Put(from.Pullback(points, prediction, MatrixXd::Zero(count, m), VectorXd::Ones(count)),
-        scoring->variance_slopes);
-  }
+  for (const Scoring* one = batch; one < batch + count; ++one) ScoreOne(*one);
   return kOk;
 }
 

@@ -20,8 +20,9 @@ TEST_F(LostDeviceTest, EveryCallSaysSo) {
   Evaluation evaluation{model, 0, theta.data(), 0, gradient.data()};
   EXPECT_EQ(shirabe_cuda_evaluate(context_, &evaluation, 1), kDeviceLost);
   Eigen::VectorXd mean(100);
-  const Scoring scoring{100, inputs.x.data(), nullptr, mean.data(), nullptr, nullptr, nullptr};
-  EXPECT_EQ(shirabe_cuda_score(posterior, &scoring), kDeviceLost);
+  const Scoring scoring{posterior,   100,     inputs.x.data(), nullptr,
+                        mean.data(), nullptr, nullptr,         nullptr};
+  EXPECT_EQ(shirabe_cuda_score(context_, &scoring, 1), kDeviceLost);
   DeviceModel* other = nullptr;
   const ModelData data{100, 2, 0, 1, inputs.x.data(), nullptr, y.data()};
   EXPECT_EQ(shirabe_cuda_upload(context_, &data, &other), kDeviceLost);
