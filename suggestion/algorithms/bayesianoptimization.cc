@@ -27,6 +27,7 @@
 #include "base/cancellation.h"
 #include "suggestion/algorithm.h"
 #include "suggestion/gp/candidate_selector.h"
+#include "suggestion/gp/engine_choice.h"
 #include "suggestion/gp/fit_chain.h"
 #include "suggestion/gp/front_selector.h"
 #include "suggestion/gp/regret_bound.h"
@@ -138,10 +139,15 @@ Proposal WithMemo(Proposal proposal, std::string memo) {
   return proposal;
 }
 
+int64_t MostOf(const History& history, const gp::SurrogateMemo& memory) {
+  return gp::MostResults(memory.past(), history.size(), history.space().size());
+}
+
 StatusOr<Proposal> Bayesian::Propose(const History& history, int count, const Rng& root) {
   if (config_.front) return ProposeForFront(history, count, root);
-  const gp::Results data = gp::Gather(history, config_.initial);
   gp::SurrogateMemo memory = gp::MemoryOf(history);
+  const int64_t most = MostOf(history, memory);
+  const gp::Results data = gp::Gather(history, config_.initial, most);
   Proposal proposal = Fill<gp::CandidateSelector>(
       {{history, count, root, data.Learnable()}, data.pending}, [&](auto& selector, const Rng&) {
         if (memory.fitted_at <= 0) memory = gp::MemoryFrom(history);
@@ -149,18 +155,19 @@ StatusOr<Proposal> Bayesian::Propose(const History& history, int count, const Rn
       });
   if (!config_.replaces.empty()) {
     proposal.algorithm = "a Gaussian process answers for base_estimator " + config_.replaces;
-  } else if (history.size() > gp::Results::kMaxPoints) {
-    constexpr int64_t kHalf = gp::Results::kMaxPoints / 2;
-    proposal.algorithm = absl::StrCat("of many results it learns from the latest ", kHalf,
-                                      " and the best ", kHalf, " of the others");
+  } else if (history.size() > most) {
+    proposal.algorithm = absl::StrCat("of many results it learns from the latest ", most / 2,
+                                      " and the best ", most / 2, " of the others");
   }
   return WithMemo(std::move(proposal), memory.Serialize());
 }
 
 Proposal Bayesian::ProposeForFront(const History& history, int count, const Rng& root) const {
-  const gp::FrontResults data = gp::GatherFront(history);
   const int theta_size = gp::Theta::Size(0, 0) + history.space().size();
   gp::FrontMemo memory = gp::FrontMemo::Parse(history.memo(), theta_size);
+  const gp::SurrogateMemo first =
+      memory.objectives.empty() ? gp::SurrogateMemo() : memory.objectives.front();
+  const gp::FrontResults data = gp::GatherFront(history, MostOf(history, first));
   Proposal proposal =
       Fill<gp::FrontSelector>({{history, count, root, data.Learnable()}, data.pending},
                               [&](auto& selector, const Rng& rng) {
@@ -171,12 +178,12 @@ Proposal Bayesian::ProposeForFront(const History& history, int count, const Rng&
 
 StatusOr<std::optional<Recommendation>> Bayesian::Recommend(const History& history) const {
   if (config_.front) return std::nullopt;
-  const gp::Results data = gp::Gather(history, config_.initial);
+  gp::SurrogateMemo memory = gp::MemoryOf(history);
+  const gp::Results data = gp::Gather(history, config_.initial, MostOf(history, memory));
   if (!data.Learnable()) return std::nullopt;
   const Eigen::Map<const Eigen::VectorXd> scores(data.scores.data(),
                                                  static_cast<Eigen::Index>(data.scores.size()));
   const gp::Inputs inputs = gp::InputLayout(history.space()).From(data.points);
-  gp::SurrogateMemo memory = gp::MemoryOf(history);
   if (memory.fitted_at <= 0) memory = gp::MemoryFrom(history);
   const auto learned = gp::SurrogateCache::Shared().Learn(inputs, scores, memory);
   const auto found = gp::Recommend(learned->surrogate, scores);

@@ -19,6 +19,13 @@ const double* DataOf(const MatrixXd& matrix) {
 
 std::vector<double> ListOf(const VectorXd& values) { return {values.begin(), values.end()}; }
 
+MatrixXd Stacked(const MatrixXd& above, const MatrixXd& below) {
+  MatrixXd both(above.rows() + below.rows(), above.cols());
+  both.topRows(above.rows()) = above;
+  if (below.rows() > 0) both.bottomRows(below.rows()) = below;
+  return both;
+}
+
 class RemoteModel : public Engine::Model {
  public:
   RemoteModel(const Inputs& points, const MatrixXd& values, Accelerator::Handle there)
@@ -32,15 +39,17 @@ class RemoteModel : public Engine::Model {
 class RemoteScorer : public Posterior::Scorer {
  public:
   RemoteScorer(std::shared_ptr<Accelerator> accelerator,  // shared: see the header
-               Accelerator::Handle posterior)
-      : accelerator_(std::move(accelerator)), posterior_(std::move(posterior)) {}
+               Accelerator::Handle posterior, Index scenarios)
+      : accelerator_(std::move(accelerator)),
+        posterior_(std::move(posterior)),
+        scenarios_(scenarios) {}
 
   bool Score(const Inputs& points, Slopes slopes, Posterior::Prediction& out) const override {
     const Index most = accelerator_->limits().most_scored, count = points.rows();
     const Index p = slopes == Slopes::kYes ? points.x.cols() : 0;
-    out.mean.resize(count, 1);
+    out.mean.resize(count, scenarios_);
     out.variance.resize(count);
-    out.mean_slopes.resize(count, p);
+    out.mean_slopes.resize(count, p * scenarios_);
     out.variance_slope.resize(count, p);
     for (Index begin = 0; begin < count; begin += most) {
       const Inputs piece = points.Rows(begin, std::min(most, count - begin));
@@ -56,17 +65,17 @@ class RemoteScorer : public Posterior::Scorer {
         accelerator_->Score(*posterior_, {.count = piece.rows(),
                                           .p = piece.numeric(),
                                           .c = piece.categorical(),
-                                          .m = 1,
+                                          .m = static_cast<int>(scenarios_),
                                           .x = DataOf(piece.x),
                                           .u = DataOf(piece.u),
                                           .slopes = slopes == Slopes::kYes});
     if (!scores.ok()) return false;
     const Index count = piece.rows(), p = out.variance_slope.cols();
-    out.mean.middleRows(begin, count) = Map<const MatrixXd>(scores->mean.data(), count, 1);
+    out.mean.middleRows(begin, count) = Map<const MatrixXd>(scores->mean.data(), count, scenarios_);
     out.variance.segment(begin, count) = Map<const VectorXd>(scores->variance.data(), count);
     if (p == 0) return true;
     out.mean_slopes.middleRows(begin, count) =
-        Map<const MatrixXd>(scores->mean_slopes.data(), count, p);
+        Map<const MatrixXd>(scores->mean_slopes.data(), count, p * scenarios_);
     out.variance_slope.middleRows(begin, count) =
         Map<const MatrixXd>(scores->variance_slope.data(), count, p);
     return true;
@@ -74,6 +83,7 @@ class RemoteScorer : public Posterior::Scorer {
 
   const std::shared_ptr<Accelerator> accelerator_;  // shared: see the header
   const Accelerator::Handle posterior_;
+  const Index scenarios_;
 };
 
 class AcceleratedEngine : public Engine {
@@ -137,8 +147,34 @@ class AcceleratedEngine : public Engine {
                         Map<const MatrixXd>(conditioned.inverse.data(), n, n));
     posterior.SetTargets(y);
     posterior.SetScorer(std::make_shared<const RemoteScorer>(  // shared: by copies
-        accelerator_, std::move(conditioned.posterior)));
+        accelerator_, std::move(conditioned.posterior), 1));
     return posterior;
+  }
+
+  // β is that of what was observed. L⁻¹ comes back only where there is something new in it.
+  Status Extend(Posterior& posterior, const Inputs& points, const MatrixXd& y) const override {
+    const Inputs all{Stacked(posterior.inputs().x, points.x),
+                     Stacked(posterior.inputs().u, points.u)};
+    const MatrixXd targets = Stacked(posterior.targets(), y);
+    const double mean = posterior.mean();
+    const Index n = all.rows(), scenarios = targets.cols();
+    const Theta& theta = posterior.theta();
+    ASSIGN_OR_RETURN(const std::unique_ptr<Model> model, Upload(all, targets));
+    ASSIGN_OR_RETURN(
+        Accelerator::Conditioned conditioned,
+        accelerator_->Condition(*static_cast<const RemoteModel&>(*model).handle,
+                                {.theta = ListOf(theta.values),
+                                 .y = {targets.data(), targets.data() + targets.size()},
+                                 .m = static_cast<int>(scenarios),
+                                 .mean = &mean,
+                                 .wants_inverse = points.rows() > 0}));
+    if (points.rows() > 0) {
+      posterior = Posterior(theta, all, Map<const MatrixXd>(conditioned.inverse.data(), n, n));
+      posterior.SetTargets(targets, mean);
+    }
+    posterior.SetScorer(std::make_shared<const RemoteScorer>(  // shared: by copies
+        accelerator_, std::move(conditioned.posterior), scenarios));
+    return absl::OkStatus();
   }
 
  private:

@@ -23,7 +23,7 @@ constexpr double kConfidence = 1.96;  // deviations, as scikit-optimize's kappa
 void Chances::AddTo(const Inputs& points, VectorXd& values, MatrixXd* gradient) const {
   const Slopes slopes = gradient != nullptr ? Slopes::kYes : Slopes::kNo;
   for (const Chance& chance : all_) {
-    const Posterior::Prediction prediction = chance.posterior->Predict(points, slopes);
+    const Posterior::Prediction prediction = chance.posterior->Score(points, slopes);
     MatrixXd by_mean(points.rows(), 1);
     VectorXd by_variance(points.rows());
     for (Index i = 0; i < points.rows(); ++i) {
@@ -103,9 +103,10 @@ VectorXd ObjectiveAcquisition::Combine(const Posterior::Prediction& prediction,
 
 VectorXd Acquisition::EvaluateAll(const Inputs& points) const {
   constexpr Index kBlock = 128;
+  const Index block = ScoredElsewhere() ? points.rows() : kBlock;
   VectorXd values(points.rows());
-  for (Index begin = 0; begin < points.rows(); begin += kBlock) {
-    const Index count = std::min(kBlock, points.rows() - begin);
+  for (Index begin = 0; begin < points.rows(); begin += block) {
+    const Index count = std::min(block, points.rows() - begin);
     values.segment(begin, count) = Evaluate(points.Rows(begin, count));
   }
   return values;
@@ -224,7 +225,7 @@ VectorXd HypervolumeAcquisition::Compute(const Inputs& points, MatrixXd* gradien
     std::vector<VectorXd> by_variance(m, VectorXd::Zero(points.rows()));
     for (const Posterior* objective : objectives_) {
       predictions.push_back(
-          objective->Predict(points, gradient != nullptr ? Slopes::kYes : Slopes::kNo));
+          objective->Score(points, gradient != nullptr ? Slopes::kYes : Slopes::kNo));
     }
     std::vector<double> means(m), sigmas(m);
     std::vector<Score> scores(s);
@@ -255,6 +256,11 @@ VectorXd HypervolumeAcquisition::Compute(const Inputs& points, MatrixXd* gradien
   }
   chances_.AddTo(points, values, gradient);
   return values;
+}
+
+bool HypervolumeAcquisition::ScoredElsewhere() const {
+  return std::all_of(objectives_.begin(), objectives_.end(),
+                     [](const Posterior* objective) { return objective->has_scorer(); });
 }
 
 Eigen::ArrayXd HypervolumeAcquisition::Lengths() const {

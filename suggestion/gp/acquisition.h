@@ -53,7 +53,8 @@ class Chances {
 class Acquisition {
  public:
   virtual ~Acquisition() = default;
-  // One value a point, of many: in blocks that stay in the processor's cache.
+  // One value a point, of many: in blocks that stay in the processor's cache, or, where another
+  // engine scores, all at once.
   Eigen::VectorXd EvaluateAll(const Inputs& points) const;
   // One value a point; with `gradient`, also by the numeric coordinates, points × p.
   Eigen::VectorXd Evaluate(const Inputs& points, Eigen::MatrixXd* gradient = nullptr) const {
@@ -63,6 +64,8 @@ class Acquisition {
   virtual Eigen::ArrayXd Lengths() const = 0;
   // Points that the processes have learned from.
   virtual Eigen::Index size() const = 0;
+  // By another engine than the processor (suggestion/gp/engine.h).
+  virtual bool ScoredElsewhere() const = 0;
 
  private:
   virtual Eigen::VectorXd Compute(const Inputs& points, Eigen::MatrixXd* gradient) const = 0;
@@ -78,6 +81,7 @@ class ObjectiveAcquisition : public Acquisition {
 
   Eigen::ArrayXd Lengths() const override;
   Eigen::Index size() const override { return objective_.size(); }
+  bool ScoredElsewhere() const override { return objective_.has_scorer(); }
 
  private:
   struct Derivatives {
@@ -113,6 +117,7 @@ class HypervolumeAcquisition : public Acquisition {
 
   Eigen::ArrayXd Lengths() const override;
   Eigen::Index size() const override { return objectives_[0]->size(); }
+  bool ScoredElsewhere() const override;
 
  private:
   // Boxes share their sides: E is computed once for each.

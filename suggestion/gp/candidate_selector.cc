@@ -8,6 +8,7 @@
 #include "absl/strings/str_format.h"
 #include "base/cancellation.h"
 #include "base/statistics.h"
+#include "suggestion/gp/engine_choice.h"
 #include "suggestion/gp/lbfgs.h"
 #include "suggestion/gp/prior_acquisition.h"
 #include "suggestion/sobol_sequence.h"
@@ -43,14 +44,14 @@ void CandidateSelector::FindIncumbent() {
   const Theta& theta = surrogate_.posterior.theta();
   VectorXd y = surrogate_.warp.warped();
   if (theta.noise() > kNoisy * theta.scale()) {
-    y = surrogate_.posterior.Predict(surrogate_.posterior.inputs()).mean.col(0);
+    y = surrogate_.posterior.Mean(surrogate_.posterior.inputs()).col(0);
   }
   incumbent_ = RowVectorXd::Constant(1, y.maxCoeff(&best_));
 }
 
 void CandidateSelector::LearnFailures() {
   if (data_.failed.empty()) return;
-  feasibility_ = gp::LearnFailures(layout_, data_, surrogate_.posterior);
+  feasibility_ = gp::LearnFailures(layout_, data_, learned_->memo.engine, surrogate_.posterior);
 }
 
 void CandidateSelector::Imagine(const std::vector<Point>& points, Rng rng) {
@@ -94,6 +95,7 @@ Region CandidateSelector::MakeRegion() const {
 }
 
 std::optional<Suggestion> CandidateSelector::Next(UnvisitedPoints& unvisited, Rng rng) {
+  ScoreBy(learned_->memo.engine, surrogate_.posterior);
   const ObjectiveAcquisition acquisition(options_.utility, surrogate_.posterior, incumbent_,
                                          ChancesOfResult());
   const Region region = MakeRegion();
@@ -144,19 +146,23 @@ std::string CandidateSelector::Explain(const Point& point) const {
   return text;
 }
 
-Posterior LearnFailures(const InputLayout& layout, const Results& data, Posterior& objective) {
+Posterior LearnFailures(const InputLayout& layout, const Results& data, EngineKind engine,
+                        Posterior& objective) {
   std::vector<Point> points = data.points;
   points.insert(points.end(), data.failed.begin(), data.failed.end());
   const auto results = static_cast<Index>(data.points.size());
   const auto failures = static_cast<Index>(data.failed.size());
   VectorXd labels = VectorXd::Ones(results + failures);
   labels.tail(failures).setConstant(-1);
-  Posterior feasibility = LearnFeasibility(layout.From(points), labels);
+  Posterior feasibility = LearnFeasibility(layout.From(points), labels, engine);
   const VectorXd by_others = feasibility.LeaveOneOut();
+  std::vector<Point> hopeless;
   for (Index i = 0; i < failures; ++i) {
-    if (by_others[results + i] >= 0) continue;
-    objective.Append(layout.From({data.failed[i]}), RowVectorXd::Constant(1, 0));
+    if (by_others[results + i] < 0) hopeless.push_back(data.failed[i]);
   }
+  if (hopeless.empty()) return feasibility;
+  const auto count = static_cast<Index>(hopeless.size());
+  Extend(engine, objective, layout.From(hopeless), Eigen::MatrixXd::Zero(count, 1));
   return feasibility;
 }
 

@@ -54,7 +54,9 @@ class CandidateSelector {
 
 // Where trials give results, of labels (gp/surrogate.h). A failure among successes was bad luck.
 // One among failures is a place where nothing is to be gained: `objective` gets a result in the
-// middle of all there, y = 0, whatever the successes beside it promise. `data` has failures.
-Posterior LearnFailures(const InputLayout& layout, const Results& data, Posterior& objective);
+// middle of all there, y = 0, whatever the successes beside it promise. `data` has failures;
+// `engine`: whose the objective is.
+Posterior LearnFailures(const InputLayout& layout, const Results& data, EngineKind engine,
+                        Posterior& objective);
 
 }  // namespace shirabe::suggestion::gp

@@ -41,6 +41,11 @@ class ThisProcessor : public Engine {
     return posterior;
   }
 
+  Status Extend(Posterior& posterior, const Inputs& points, const MatrixXd& y) const override {
+    for (Index i = 0; i < points.rows(); ++i) posterior.Append(points.Row(i), y.row(i));
+    return absl::OkStatus();
+  }
+
  private:
   static std::pair<const Inputs&, const MatrixXd&> Of(const Model& model) {
     const auto& host = static_cast<const HostModel&>(model);

@@ -2,7 +2,10 @@
 // (suggestion/accelerator.h). At the level of the model and not of matrices, so that between the
 // two only θ, values and gradients pass: points and values are uploaded once, all fits to them
 // advance in lock-step, each with an L-BFGS of its own here, and what is conditioned is scored, and
-// climbed on (suggestion/gp/acquisition_search.h), where it lies.
+// climbed on (suggestion/gp/acquisition_search.h), where it lies. With running trials, failures,
+// several objectives or constraints it is so, too: each of the processes that a point is judged by
+// is conditioned again with what is imagined (Extend) and gives means, variances and their slopes;
+// what is made of those, a few numbers a point and scenario, is made here (gp/acquisition.h).
 //
 // The processor's engine is the oracle: it gives the bits of Fit and Posterior, and never fails.
 // Others agree with it but for rounding, give the same bits for one fit alone and among others, and
@@ -46,6 +49,10 @@ class Engine {
                                             const std::vector<Start>& starts) const = 0;
   // Of one column.
   virtual StatusOr<Posterior> Condition(const Model& model, const Start& at) const = 0;
+  // As Posterior::Append of each of the points, of which there may be none, with a row of `y` each;
+  // and it is scored here from then on. After an error the posterior is as before.
+  virtual Status Extend(Posterior& posterior, const Inputs& points,
+                        const Eigen::MatrixXd& y) const = 0;
 };
 
 const Engine& ProcessorEngine();

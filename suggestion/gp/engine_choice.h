@@ -16,8 +16,26 @@ struct LearnSize {
   int coordinates = 0;
   int fits = 1;
 };
+// What fitted it last, and to how many points; 0: it was not fitted yet.
+struct PastEngine {
+  EngineKind kind = EngineKind::kProcessor;
+  int64_t fitted_at = 0;
+};
+// What fits it now; null: the processor. What was once decided at a size where an accelerator pays
+// stays so.
+std::unique_ptr<Engine> DecidedEngine(const PastEngine& past, const LearnSize& size);
+// How many of a history's trials, at most, a process of them should have: more where an accelerator
+// has been or would be decided on.
+int64_t MostResults(const PastEngine& past, int64_t trials, int coordinates);
+
 // The accelerator's, or null: there is none, it does not take so many, or it does not pay.
 std::unique_ptr<Engine> FindAcceleratedEngine(const LearnSize& size);
+// As Engine::Extend, by an engine of this kind, which a process was conditioned by; by the
+// processor where that is gone or fails.
+void Extend(EngineKind kind, Posterior& posterior, const Inputs& points, const Eigen::MatrixXd& y);
+// Has it scored by that engine, as it is now, if it is not.
+void ScoreBy(EngineKind kind, Posterior& posterior);
+
 // Whether it pays, where there is one. Asks nothing of the machine.
 bool AcceleratorPays(const LearnSize& size);
 

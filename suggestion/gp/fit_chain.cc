@@ -63,7 +63,7 @@ std::vector<std::string> DigestsOf(const Inputs& inputs, const VectorXd& scores,
 constexpr char kOtherEngine[] = "+";
 
 bool IsAccelerated(int64_t results, int coordinates) {
-  const auto points = static_cast<Index>(std::min<int64_t>(results, Results::kMaxPoints));
+  const auto points = static_cast<Index>(std::min<int64_t>(results, Results::kMaxAccelerated));
   const auto fits = static_cast<int>(std::size(kWarpKinds));
   return FindAcceleratedEngine({points, coordinates, fits}) != nullptr;
 }
@@ -71,7 +71,8 @@ bool IsAccelerated(int64_t results, int coordinates) {
 // θ(m) from θ(s).
 SurrogateMemo FitFirst(int64_t m, const Inputs& inputs, const VectorXd& scores,
                        SurrogateMemo start) {
-  const std::vector<int64_t> rows = KeptResults({scores.data(), scores.data() + m});
+  const int64_t most = MostResults(start.past(), m, inputs.numeric() + inputs.categorical());
+  const std::vector<int64_t> rows = KeptResults({scores.data(), scores.data() + m}, most);
   const VectorXd kept = scores(rows);
   if (Standardize(kept).squaredNorm() == 0) return {};
   Refit({inputs.x(rows, Eigen::all), inputs.u(rows, Eigen::all)}, kept, start);

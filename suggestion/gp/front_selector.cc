@@ -9,6 +9,7 @@
 #include "absl/strings/str_format.h"
 #include "base/cancellation.h"
 #include "base/statistics.h"
+#include "suggestion/gp/engine_choice.h"
 #include "suggestion/gp/prior_acquisition.h"
 #include "suggestion/pareto/hypervolume.h"
 #include "suggestion/sobol_sequence.h"
@@ -73,10 +74,10 @@ bool FrontResults::Learnable() const {
 
 bool FrontResults::Keeps(Index i) const { return (margins.row(i).array() >= 0).all(); }
 
-FrontResults GatherFront(const History& history) {
+FrontResults GatherFront(const History& history, int64_t most_points) {
   const Ranking ranking = RankTrials(history);
   std::vector<int64_t> kept = ranking.ranked;
-  const auto most = static_cast<size_t>(Results::kMaxPoints);
+  const auto most = static_cast<size_t>(most_points);
   if (kept.size() > most) {
     std::vector<int64_t> rest(kept.begin() + most / 2, kept.end());
     std::sort(rest.begin(), rest.end());
@@ -167,17 +168,19 @@ FrontSelector::FrontSelector(const Space& space, const FrontResults& data, Rng r
         SurrogateCache::Shared().Learn(inputs, scores.col(j), memory.objectives[j]);
     memory.objectives[j] = learned->memo;
     objectives_.push_back(learned->surrogate);
+    engines_.push_back(learned->memo.engine);
   }
   for (Index c = 0; c < data.margins.cols(); ++c) {
     constraints_.push_back(
         LearnUnwarped(inputs, WarpMargins(data.margins.col(c)), memory.constraints[c]));
+    engines_.push_back(memory.constraints[c].engine);
   }
   if (!data.failed.empty()) {
     std::vector<Point> points = data.points;
     points.insert(points.end(), data.failed.begin(), data.failed.end());
     VectorXd labels = VectorXd::Ones(static_cast<Index>(points.size()));
     labels.tail(static_cast<Index>(data.failed.size())).setConstant(-1);
-    feasibility_ = LearnFeasibility(layout_.From(points), labels);
+    feasibility_ = LearnFeasibility(layout_.From(points), labels, engines_.front());
   }
   std::vector<Individual> all;
   for (Index i = 0; i < scores.rows(); ++i) {
@@ -283,7 +286,15 @@ std::vector<ScoreBox> FrontSelector::FreeBoxes(Index scenario) const {
   return boxes;
 }
 
+void FrontSelector::ScoreThere() {
+  size_t next = 0;
+  for (Surrogate& objective : objectives_) ScoreBy(engines_[next++], objective.posterior);
+  for (Posterior& constraint : constraints_) ScoreBy(engines_[next++], constraint);
+  if (feasibility_) ScoreBy(engines_.front(), *feasibility_);
+}
+
 std::optional<Suggestion> FrontSelector::Next(UnvisitedPoints& unvisited, Rng rng) {
+  ScoreThere();
   std::vector<const Posterior*> objectives;
   for (const Surrogate& objective : objectives_) objectives.push_back(&objective.posterior);
   std::vector<std::vector<ScoreBox>> boxes;

@@ -28,8 +28,8 @@
 
 namespace shirabe::suggestion::gp {
 
-// What a history says. Rows in the order of the trials; at most Results::kMaxPoints of them: the
-// best half by RankTrials, and of the others the latest.
+// What a history says. Rows in the order of the trials; at most `most` of them: the best half by
+// RankTrials, and of the others the latest.
 struct FrontResults {
   std::vector<Point> points;
   Eigen::MatrixXd scores;        // n × m, negative losses
@@ -43,7 +43,7 @@ struct FrontResults {
   // Whether result i keeps all constraints.
   bool Keeps(Eigen::Index i) const;
 };
-FrontResults GatherFront(const History& history);
+FrontResults GatherFront(const History& history, int64_t most = Results::kMaxPoints);
 
 // What one proposal leaves for the next, as SurrogateMemo.
 struct FrontMemo {
@@ -66,6 +66,8 @@ class FrontSelector {
  private:
   Eigen::MatrixXd ScoresToLearn(Rng rng) const;
   std::vector<Chance> AllChances() const;
+  // Has all of them scored where they were conditioned.
+  void ScoreThere();
   std::vector<ScoreBox> FreeBoxes(Eigen::Index scenario) const;
   std::string Explain(const Point& point, const Chances& chances) const;
 
@@ -74,6 +76,7 @@ class FrontSelector {
   std::vector<Surrogate> objectives_;   // those that have two different scores
   std::vector<Posterior> constraints_;  // of margins
   std::optional<Posterior> feasibility_;
+  std::vector<EngineKind> engines_;  // of the objectives, then of the constraints
   std::vector<Eigen::Index> front_;  // results that keep the constraints and are not dominated
   // What is imagined, by scenario: the scores of points that are likely to keep the constraints.
   std::vector<std::vector<std::vector<double>>> imagined_;

@@ -166,18 +166,23 @@ Posterior::Posterior(const Theta& theta, const Inputs& inputs)
 Posterior::Posterior(const Theta& theta, const Inputs& inputs, MatrixXd inverse)
     : theta_(theta), inputs_(inputs), inverse_(std::move(inverse)) {}
 
-void Posterior::SetTargets(const MatrixXd& y) {
+void Posterior::SetTargets(const MatrixXd& y, std::optional<double> mean) {
   const auto lower = inverse_.triangularView<Eigen::Lower>();
-  y_ = y.col(0);
-  const VectorXd ones = lower * VectorXd::Ones(size());
-  const VectorXd first = lower * y_;
-  mean_ = ones.dot(first) / ones.squaredNorm();
+  y_ = y;
+  if (mean) {
+    mean_ = *mean;
+  } else {
+    const VectorXd ones = lower * VectorXd::Ones(size());
+    const VectorXd first = lower * VectorXd(y.col(0));
+    mean_ = ones.dot(first) / ones.squaredNorm();
+  }
   whitened_ = lower * MatrixXd(y.array() - mean_);
   alpha_ = inverse_.transpose().triangularView<Eigen::Upper>() * whitened_;
 }
 
 void Posterior::Split(Index scenarios) {
   scorer_.reset();
+  y_ = y_.col(0).replicate(1, scenarios).eval();
   whitened_ = whitened_.col(0).replicate(1, scenarios).eval();
   alpha_ = alpha_.col(0).replicate(1, scenarios).eval();
 }
@@ -201,8 +206,8 @@ void Posterior::Append(const Inputs& point, const RowVectorXd& y) {
   alpha_.conservativeResize(n + 1, Eigen::NoChange);
   alpha_.topRows(n).noalias() -= w * (fresh / pivot);
   alpha_.row(n) = fresh / pivot;
-  y_.conservativeResize(n + 1);
-  y_[n] = y[0];
+  y_.conservativeResize(n + 1, Eigen::NoChange);
+  y_.row(n) = y;
   inputs_.x.conservativeResize(n + 1, Eigen::NoChange);
   inputs_.x.row(n) = point.x.row(0);
   inputs_.u.conservativeResize(n + 1, Eigen::NoChange);
@@ -256,7 +261,7 @@ MatrixXd Posterior::Pullback(const Inputs& points, const Prediction& prediction,
 
 VectorXd Posterior::LeaveOneOut() const {
   const VectorXd precision = inverse_.colwise().squaredNorm();
-  return y_ - alpha_.col(0).cwiseQuotient(precision);
+  return y_.col(0) - alpha_.col(0).cwiseQuotient(precision);
 }
 
 }  // namespace shirabe::suggestion::gp

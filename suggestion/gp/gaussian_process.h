@@ -53,8 +53,9 @@ class Posterior {
   // With an L⁻¹ that was computed elsewhere.
   Posterior(const Theta& theta, const Inputs& inputs, Eigen::MatrixXd inverse);
 
-  // Values of the points so far, in one scenario or several. β is that of the first.
-  void SetTargets(const Eigen::MatrixXd& y);
+  // Values of the points so far, in one scenario or several. β is that of the first, or as given.
+  void SetTargets(const Eigen::MatrixXd& y) { SetTargets(y, std::nullopt); }
+  void SetTargets(const Eigen::MatrixXd& y, std::optional<double> mean);
   // The same in `scenarios` scenarios, from one.
   void Split(Eigen::Index scenarios);
   // One more point; O(n²). `y`: its value in each scenario.
@@ -93,11 +94,14 @@ class Posterior {
   void SetScorer(std::shared_ptr<const Scorer> scorer) {  // shared: by copies of the posterior
     scorer_ = std::move(scorer);
   }
+  bool has_scorer() const { return scorer_ != nullptr; }
 
   const Theta& theta() const { return theta_; }
   const Inputs& inputs() const { return inputs_; }
   Eigen::Index size() const { return inverse_.rows(); }
   Eigen::Index scenarios() const { return alpha_.cols(); }
+  const Eigen::MatrixXd& targets() const { return y_; }
+  double mean() const { return mean_; }                        // β
   const Eigen::MatrixXd& inverse() const { return inverse_; }  // L⁻¹
 
  private:
@@ -106,7 +110,7 @@ class Posterior {
   Eigen::MatrixXd inverse_;   // L⁻¹
   Eigen::MatrixXd whitened_;  // L⁻¹ (y - β)
   Eigen::MatrixXd alpha_;
-  Eigen::VectorXd y_;                     // of the first scenario
+  Eigen::MatrixXd y_;                     // n × m
   double mean_ = 0;                       // β
   std::shared_ptr<const Scorer> scorer_;  // shared: by copies; null = none
 };

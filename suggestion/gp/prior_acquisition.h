@@ -21,6 +21,7 @@ class PriorAcquisition : public Acquisition {
 
   Eigen::ArrayXd Lengths() const override { return promised_.Lengths(); }
   Eigen::Index size() const override { return promised_.size(); }
+  bool ScoredElsewhere() const override { return promised_.ScoredElsewhere(); }
 
  private:
   Eigen::VectorXd Compute(const Inputs& points, Eigen::MatrixXd* gradient) const override;

@@ -24,20 +24,22 @@ constexpr uint64_t kStream = 3;
 }  // namespace
 
 std::optional<double> BoundRegret(const History& history, int64_t initial, const Rng& root) {
-  const Results data = Gather(history, initial);
+  SurrogateMemo memory = MemoryOf(history);
+  const Results data =
+      Gather(history, initial, MostResults(memory.past(), history.size(), history.space().size()));
   if (!data.Learnable() || data.points.size() < kFewest) return std::nullopt;
   const VectorXd scores =
       Eigen::Map<const VectorXd>(data.scores.data(), static_cast<Index>(data.scores.size()));
   const InputLayout layout(history.space());
   const Inputs observed = layout.From(data.points);
-  SurrogateMemo memory = MemoryOf(history);
   if (memory.fitted_at <= 0) memory = MemoryFrom(history);
   const auto learned = SurrogateCache::Shared().Learn(observed, scores, memory);
   Surrogate surrogate = learned->surrogate;
   const Posterior::Prediction known = surrogate.posterior.Predict(observed);
   const VectorXd lower = known.mean.col(0) - kKappa * known.variance.cwiseSqrt();
   const VectorXd upper = known.mean.col(0) + kKappa * known.variance.cwiseSqrt();
-  if (!data.failed.empty()) LearnFailures(layout, data, surrogate.posterior);
+  if (!data.failed.empty()) LearnFailures(layout, data, learned->memo.engine, surrogate.posterior);
+  ScoreBy(learned->memo.engine, surrogate.posterior);
   Index best = 0;
   upper.maxCoeff(&best);
   const Inputs start = layout.From({data.points[best]});

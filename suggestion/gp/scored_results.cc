@@ -146,12 +146,12 @@ double Concordance(const VectorXd& scores, const VectorXd& predicted) {
   return all > 0 ? right / all : 0;
 }
 
-std::vector<int64_t> KeptResults(const std::vector<double>& scores) {
+std::vector<int64_t> KeptResults(const std::vector<double>& scores, int64_t most) {
   const auto n = static_cast<int64_t>(scores.size());
   std::vector<int64_t> kept(n);
   std::iota(kept.begin(), kept.end(), 0);
-  if (n <= Results::kMaxPoints) return kept;
-  const int64_t latest = Results::kMaxPoints / 2, best = Results::kMaxPoints - latest;
+  if (n <= most) return kept;
+  const int64_t latest = most / 2, best = most - latest;
   const auto better = [&](int64_t a, int64_t b) {
     return scores[a] != scores[b] ? scores[a] > scores[b] : a < b;
   };
@@ -163,8 +163,8 @@ std::vector<int64_t> KeptResults(const std::vector<double>& scores) {
 
 namespace {
 
-void Thin(Results& results) {
-  const std::vector<int64_t> kept = KeptResults(results.scores);
+void Thin(Results& results, int64_t most) {
+  const std::vector<int64_t> kept = KeptResults(results.scores, most);
   for (size_t i = 0; i < kept.size(); ++i) {
     if (static_cast<int64_t>(i) == kept[i]) continue;
     results.points[i] = std::move(results.points[kept[i]]);
@@ -190,7 +190,7 @@ bool Results::Learnable() const {
   return Standardize(values).squaredNorm() > 0;
 }
 
-Results Gather(const History& history, int64_t initial) {
+Results Gather(const History& history, int64_t initial, int64_t most) {
   Results results;
   for (int64_t i = 0; i < history.size(); ++i) {
     const TrialSummary& trial = history.trial(i);
@@ -210,7 +210,7 @@ Results Gather(const History& history, int64_t initial) {
     results.scores.push_back(-trial.loss);
     results.numbers.push_back(i + 1);
   }
-  Thin(results);
+  Thin(results, most);
   KeepLatest(results.failed);
   KeepLatest(results.pending);
   return results;

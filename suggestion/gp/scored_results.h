@@ -13,8 +13,10 @@ namespace shirabe::suggestion::gp {
 
 // Each list in the order of the trials.
 struct Results {
-  static constexpr int64_t kMaxPoints = 1000;  // a process costs the cube of their number
-  static constexpr int64_t kMaxOthers = 256;   // failed, and pending
+  // A process costs the cube of their number: one core takes 0.05 s for a value and its gradient
+  // at 1,000, and 0.47 s at 2,000 (bench/RESULTS.md), which an accelerator has time for.
+  static constexpr int64_t kMaxPoints = 1000, kMaxAccelerated = 2000;
+  static constexpr int64_t kMaxOthers = 256;  // failed, and pending
 
   std::vector<Point> points;     // of trials with a finite loss
   std::vector<double> scores;    // their negative losses: larger is better
@@ -29,12 +31,14 @@ struct Results {
 };
 
 // `initial`: so many trials were chosen without looking at results. Where there are too many
-// points, the latest half of what is allowed stays, and of the others the best.
-Results Gather(const History& history, int64_t initial);
+// points, the latest half of what is allowed (`most`: gp/engine_choice.h) stays, and of the others
+// the best.
+Results Gather(const History& history, int64_t initial, int64_t most = Results::kMaxPoints);
 
 // Which of so many results a process has, by index: all of them, or, where they are too many, the
 // latest half of what is allowed and of the others the best. `scores` in order of time.
-std::vector<int64_t> KeptResults(const std::vector<double>& scores);
+std::vector<int64_t> KeptResults(const std::vector<double>& scores,
+                                 int64_t most = Results::kMaxPoints);
 
 // Monotone maps of the objective that a Gaussian process finds easier: most losses of a search are
 // bad in one way or another, and how bad matters less than the shape of the good half. Each is made

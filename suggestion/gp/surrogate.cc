@@ -77,14 +77,6 @@ StatusOr<std::vector<Fitted>> FitTo(const Engine& engine, const Engine::Model& a
   return engine.Fit(*some, starts);
 }
 
-// Null: the processor's. What was once decided at a size where an accelerator pays stays so.
-std::unique_ptr<Engine> DecidedEngine(const SurrogateMemo& memory, const LearnSize& size) {
-  const LearnSize before{static_cast<Index>(memory.fitted_at), size.coordinates, size.fits};
-  const bool stays = memory.engine == EngineKind::kProcessor && memory.fitted_at > 0;
-  if (stays && AcceleratorPays(before)) return nullptr;
-  return FindAcceleratedEngine(size);
-}
-
 LearnSize SizeOf(const Inputs& inputs, int fits) {
   return {inputs.rows(), inputs.numeric() + inputs.categorical(), fits};
 }
@@ -240,7 +232,7 @@ Surrogate Learn(const Inputs& inputs, const VectorXd& scores, SurrogateMemo& mem
 
 Surrogate Refit(const Inputs& inputs, const VectorXd& scores, SurrogateMemo& memory) {
   const LearnSize size = SizeOf(inputs, kWarps);
-  const std::unique_ptr<Engine> engine = DecidedEngine(memory, size);
+  const std::unique_ptr<Engine> engine = DecidedEngine(memory.past(), size);
   const bool was_there = memory.engine == EngineKind::kAccelerator && AcceleratorPays(size);
   if (engine != nullptr) {
     SurrogateMemo after = memory;
@@ -267,7 +259,7 @@ Posterior LearnUnwarped(const Inputs& inputs, const VectorXd& y, SurrogateMemo& 
     StatusOr<Posterior> posterior = ConditionAgain(inputs, y, theta, size);
     if (posterior.ok()) return *std::move(posterior);
   }
-  const std::unique_ptr<Engine> engine = DecidedEngine(memory, size);
+  const std::unique_ptr<Engine> engine = DecidedEngine(memory.past(), size);
   memory.fitted_at = inputs.rows();
   if (engine != nullptr) {
     Theta fitted = theta;
@@ -282,9 +274,13 @@ Posterior LearnUnwarped(const Inputs& inputs, const VectorXd& y, SurrogateMemo& 
   return *RefitUnwarpedBy(ProcessorEngine(), inputs, y, theta);
 }
 
-Posterior LearnFeasibility(const Inputs& inputs, const VectorXd& labels) {
+Posterior LearnFeasibility(const Inputs& inputs, const VectorXd& labels, EngineKind engine) {
   Theta theta = DefaultTheta(inputs.numeric(), inputs.categorical());
   theta.values[theta.values.size() - 2] = std::log(kLabelNoise);
+  if (engine == EngineKind::kAccelerator) {
+    StatusOr<Posterior> posterior = ConditionAgain(inputs, labels, theta, SizeOf(inputs, kWarps));
+    if (posterior.ok()) return *std::move(posterior);
+  }
   return gp::Condition(theta, inputs, labels);
 }
 

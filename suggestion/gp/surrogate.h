@@ -18,6 +18,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "base/mutex.h"
 #include "suggestion/gp/engine.h"
+#include "suggestion/gp/engine_choice.h"
 #include "suggestion/gp/gaussian_process.h"
 #include "suggestion/gp/scored_results.h"
 
@@ -31,6 +32,7 @@ struct SurrogateMemo {
   std::array<Theta, 3> thetas;                 // by WarpKind; empty = not known
   EngineKind engine = EngineKind::kProcessor;  // of the last fit
 
+  PastEngine past() const { return {engine, fitted_at}; }
   // Binary, with a checksum; of the processor's fits as version 0.1 wrote it. Parse gives an empty
   // memo for what is not its own, or of another space.
   std::string Serialize() const;
@@ -58,8 +60,9 @@ int64_t LastFitCount(int64_t points);
 
 // Of labels that are 1 where a trial gave a result and -1 where it did not. Its parameters are not
 // fitted: labels are a step, and the steeper the step, the more would lengths collapse to fit it,
-// until every failure speaks for itself alone.
-Posterior LearnFeasibility(const Inputs& inputs, const Eigen::VectorXd& labels);
+// until every failure speaks for itself alone. Where the objective's process is.
+Posterior LearnFeasibility(const Inputs& inputs, const Eigen::VectorXd& labels,
+                           EngineKind engine = EngineKind::kProcessor);
 
 // Fitted processes of the whole program, so that a caller that asks again with the same results
 // does not fit again: the next of several workers, a request that is repeated, an experiment whose

@@ -7,6 +7,8 @@
 
 #include "suggestion/accelerator/program_gpu.h"
 #include "suggestion/algorithm.h"
+#include "suggestion/gp/engine_choice.h"
+#include "suggestion/gp/scored_results.h"
 #include "tests/accelerator/fake_gpu.h"
 #include "tests/suggestion/spaces.h"
 
@@ -31,8 +33,10 @@ History Results(int count, double phase) {
   return history;
 }
 
-Proposal Propose(const History& history) {
-  auto algorithm = CreateAlgorithm("bayesianoptimization", {.space = history.space()});
+Proposal Propose(const History& history, int objectives = 1) {
+  auto algorithm = CreateAlgorithm(
+      "bayesianoptimization",
+      {.space = history.space(), .objectives = objectives, .constraints = objectives - 1});
   EXPECT_TRUE(algorithm.ok()) << algorithm.status();
   auto proposal = (*algorithm)->Propose(history, 1, Rng(5));
   EXPECT_TRUE(proposal.ok()) << proposal.status();
@@ -125,6 +129,76 @@ TEST(EngineChoice, ADeviceThatIsLostCostsNoSuggestion) {
   }
 }
 
+// Also with running trials and failures each process that a point is judged by is scored there, all
+// points of the pool in one call.
+TEST(EngineChoice, RunningTrialsAndFailuresAreScoredThere) {
+  History history = Results(40, 0.31);
+  for (int i = 0; i < 12; ++i) {  // so many beside each other that it was not bad luck
+    history.Add({0.9 + 0.004 * i, 0.06 - 0.004 * i}, {.state = TrialState::kInfeasible});
+  }
+  for (int i = 0; i < 3; ++i) {
+    history.Add({0.31 + 0.01 * i, 0.7}, {.state = TrialState::kActive});
+  }
+  const Point here = Propose(history).suggestions[0].point;
+  const FakeGpu fake;
+  const auto gpu = Opened(fake);
+  const AcceleratorOverride use(gpu, kSmall);
+  Propose(Results(40, 0.31));  // what is fitted is remembered
+  const int64_t fitted = gpu->counts().conditionings, scored = gpu->counts().scorings;
+  const Proposal proposal = Propose(history);
+  EXPECT_THAT(proposal.memo, StartsWith(kThere));
+  EXPECT_THAT(proposal.suggestions[0].explanation, HasSubstr("likely to give a result"));
+  for (size_t i = 0; i < here.size(); ++i) {
+    EXPECT_NEAR(here[i], proposal.suggestions[0].point[i], 1e-3);
+  }
+  // What is known of failures, and the objective with those, then with what runs.
+  EXPECT_EQ(gpu->counts().conditionings, fitted + 3);
+  EXPECT_GT(gpu->counts().scorings, scored + 4);
+  EXPECT_EQ(Propose(history).suggestions[0].point, proposal.suggestions[0].point);
+}
+
+// With two objectives and a constraint. `more`: of a loss, so that it is another history.
+History FrontOf(int count, double more) {
+  History history = Results(0, 0);
+  const History one = Results(count, 0.33);
+  for (int i = 0; i < count; ++i) {
+    const Point& point = one.point(i);
+    history.Add(point, {.state = TrialState::kCompleted,
+                        .loss = one.trial(i).loss + more,
+                        .further_losses = {std::pow(point[0] - 0.8, 2) + 0.1 * point[1] + more},
+                        .margins = {point[0] + point[1] - 0.4}});
+  }
+  history.Add({0.4, 0.4}, {.state = TrialState::kActive});
+  return history;
+}
+
+TEST(EngineChoice, ObjectivesAndConstraintsAreScoredThere) {
+  const History history = FrontOf(70, 0);
+  const Point here = Propose(FrontOf(70, 1e-13), 2).suggestions[0].point;
+  const FakeGpu fake;
+  const auto gpu = Opened(fake);
+  const AcceleratorOverride use(gpu, kSmall);
+  const Point there = Propose(history, 2).suggestions[0].point;
+  for (size_t i = 0; i < here.size(); ++i) EXPECT_NEAR(here[i], there[i], 1e-3);
+  // Three warps of two objectives, and a constraint; all three again with what runs.
+  EXPECT_EQ(gpu->counts().conditionings, 10);
+  EXPECT_GE(gpu->counts().scorings, 6);
+  EXPECT_EQ(Propose(history, 2).suggestions[0].point, there);
+}
+
+// What an accelerator does in good time: a process of twice as many results.
+TEST(EngineChoice, AnAcceleratorHasMoreResults) {
+  EXPECT_EQ(gp::MostResults({}, 5000, 2), gp::Results::kMaxPoints);
+  const FakeGpu fake;
+  const AcceleratorOverride use(Opened(fake), kSmall);
+  EXPECT_EQ(gp::MostResults({}, 1000, 2), gp::Results::kMaxPoints);
+  EXPECT_EQ(gp::MostResults({}, 1001, 2), gp::Results::kMaxAccelerated);
+  EXPECT_EQ(gp::MostResults({gp::EngineKind::kAccelerator, 2000}, 5000, 2), 2000);
+  // A search that began on the processor stays there.
+  EXPECT_EQ(gp::MostResults({gp::EngineKind::kProcessor, 60}, 5000, 2), 1000);
+  EXPECT_EQ(gp::MostResults({}, 5000, 100'000), 1000) << "more coordinates than it takes";
+}
+
 TEST(EngineChoice, ScoringGoesOnWhereTheDeviceIsLost) {
   const History history = Results(40, 0.21);
   const FakeGpu fake("score=2:4");
@@ -132,6 +206,51 @@ TEST(EngineChoice, ScoringGoesOnWhereTheDeviceIsLost) {
   const AcceleratorOverride use(gpu, kSmall);
   EXPECT_EQ(Propose(history).suggestions.size(), 1);
   EXPECT_TRUE(gpu->lost());
+}
+
+// Lost while what runs is imagined, or when a point's chance is scored.
+TEST(EngineChoice, AProposalWithRunningTrialsGoesOnWhereTheDeviceIsLost) {
+  double phase = 0.41;
+  for (const char* fault : {"condition=4:4", "condition=5:4", "condition=6:3", "condition=6:4",
+                            "upload=2:4", "upload=4:4", "score=1:4", "score=2:4", "score=3:3"}) {
+    phase += 0.01;
+    History history = Results(40, phase);
+    history.Add({0.9, 0.05}, {.state = TrialState::kInfeasible});
+    history.Add({0.9, 0.1}, {.state = TrialState::kInfeasible});
+    history.Add({0.31, 0.7}, {.state = TrialState::kActive});
+    const Point without = Propose(history).suggestions[0].point;
+    const FakeGpu fake(fault);
+    const AcceleratorOverride use(Opened(fake), kSmall);
+    const Proposal proposal = Propose(history);
+    ASSERT_EQ(proposal.suggestions.size(), 1) << fault;
+    for (size_t i = 0; i < without.size(); ++i) {
+      EXPECT_NEAR(proposal.suggestions[0].point[i], without[i], 1e-2) << fault;
+    }
+  }
+}
+
+// Without SHIRABE_GPU: a server looks for one, what runs trials here for one user does not.
+TEST(ProgramGpuDeathTest, OnlyAServerLooksForOneOfItsOwnAccord) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const FakeGpu fake;
+  const auto found = [&fake](const char* gpu, bool server) {
+    if (gpu == nullptr) unsetenv("SHIRABE_GPU");
+    if (gpu != nullptr) setenv("SHIRABE_GPU", gpu, 1);
+    setenv("SHIRABE_GPU_LIBRARY_DIR", fake.folder().c_str(), 1);
+    if (server) accelerator::UseGpuOfServer();
+    const bool is = FindAccelerator(600, 2) != nullptr;
+    const accelerator::GpuReport report = accelerator::ReportGpu();
+    std::fprintf(stderr, "%s %s\n", is ? "found" : "none", report.reason.c_str());
+    std::_Exit(report.state == (is ? accelerator::GpuReport::State::kReady
+                                   : accelerator::GpuReport::State::kOff)
+                   ? 0
+                   : 1);
+  };
+  EXPECT_EXIT(found(nullptr, false), testing::ExitedWithCode(0), "none.*SHIRABE_GPU=auto");
+  EXPECT_EXIT(found("auto", false), testing::ExitedWithCode(0), "found");
+  EXPECT_EXIT(found("0", false), testing::ExitedWithCode(0), "found");
+  EXPECT_EXIT(found(nullptr, true), testing::ExitedWithCode(0), "found");
+  EXPECT_EXIT(found("off", true), testing::ExitedWithCode(0), "none SHIRABE_GPU=off");
 }
 
 TEST(EngineChoice, ASearchWhoseGpuIsGoneIsFittedAgainAndSaysSo) {

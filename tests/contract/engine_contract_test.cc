@@ -148,6 +148,47 @@ TEST_P(EngineContract, KnowsWhatIsAppended) {
   ExpectNear(got.variance, oracle.Predict(points).variance, "variance");
 }
 
+// Several points in several scenarios, at once; and what was appended here is scored there.
+TEST_P(EngineContract, ExtendsAsAppendDoes) {
+  uint64_t seed = 50;
+  for (const Shape& shape : kShapes) {
+    const Inputs inputs = RandomInputs(shape, ++seed);
+    const VectorXd y = ValuesAt(inputs);
+    const Theta theta = RandomTheta(shape, seed);
+    Posterior oracle(theta, inputs), posterior = Conditioned(inputs, y, theta);
+    oracle.SetTargets(y);
+    const Inputs more = RandomInputs({4, shape.numeric, shape.categorical}, seed + 10);
+    MatrixXd values(4, 3);
+    for (double& value : values.reshaped()) value = std::sin(static_cast<double>(++seed));
+    for (Posterior* one : {&oracle, &posterior}) one->Split(3);
+    for (int i = 0; i < 4; ++i) oracle.Append(more.Row(i), values.row(i));
+    posterior.Append(more.Row(0), values.row(0));
+    ASSERT_TRUE(engine().Extend(posterior, more.Rows(1, 3), values.bottomRows(3)).ok());
+    EXPECT_EQ(posterior.has_scorer(), engine().kind() == EngineKind::kAccelerator);
+    EXPECT_EQ(posterior.targets(), oracle.targets());
+    EXPECT_NEAR(posterior.mean(), oracle.mean(), tolerance());
+    ExpectNear(posterior.LeaveOneOut(), oracle.LeaveOneOut(), "left out");
+    const Inputs points = RandomInputs({6, shape.numeric, shape.categorical}, seed + 20);
+    const auto expected = oracle.Predict(points, Slopes::kYes);
+    MatrixXd mean_bar(6, 3);
+    for (double& bar : mean_bar.reshaped()) bar = std::cos(static_cast<double>(++seed));
+    const VectorXd variance_bar = VectorXd::LinSpaced(6, -1, 1);
+    const MatrixXd slopes = oracle.Pullback(points, expected, mean_bar, variance_bar);
+    for (const auto& got :
+         {posterior.Score(points, Slopes::kYes), posterior.Predict(points, Slopes::kYes)}) {
+      ExpectNear(got.mean, expected.mean, "mean");
+      ExpectNear(got.variance, expected.variance, "variance");
+      ExpectNear(posterior.Pullback(points, got, mean_bar, variance_bar), slopes, "slopes");
+    }
+    // Without further points: as it is.
+    posterior.Append(more.Row(0), values.row(0));
+    oracle.Append(more.Row(0), values.row(0));
+    const Inputs none = inputs.Rows(0, 0);
+    ASSERT_TRUE(engine().Extend(posterior, none, MatrixXd(0, 3)).ok());
+    ExpectNear(posterior.Score(points).mean, oracle.Predict(points).mean, "mean as it is");
+  }
+}
+
 TEST_P(EngineContract, StopsWhenTheCallerHasGone) {
   const Shape shape{30, 4, 0};
   const Inputs inputs = RandomInputs(shape, 41);
