@@ -4,9 +4,12 @@
 //
 // Calls wait in lanes, each with a few threads of its own: one lane for what is computed here, and
 // one for each remote algorithm, so that a service that hangs delays only those who ask it. Threads
-// come with the first call of a lane and go when it has none left.
+// come with the first call of a lane and go when it has none left. A call that waits for a GPU
+// lends its turn (suggestion/processor_turn.h), so that others come to wait there, too, and go with
+// it: up to kMostAway of a lane. Those that come back go on before another call begins.
 #pragma once
 
+#include <atomic>
 #include <deque>
 #include <functional>
 #include <list>
@@ -41,14 +44,16 @@ class Ticket {
   // Whether it is done, after waiting at most `patience` for it. Once it is, the answer may be
   // read.
   bool Wait(absl::Duration patience);
-  // Asks the call to end soon; its answer is not waited for.
-  virtual void Cancel() {}
+  // Asks the call to end soon (base/cancellation.h); its answer is not waited for.
+  void Cancel();
 
  private:
   virtual void Call() = 0;
+  virtual void OnCancel() {}
 
   const std::string lane_;
   std::function<void()> on_done_;
+  std::atomic<bool> cancelled_ = false;
   Mutex mutex_;
   CondVar changed_;
   bool done_ ABSL_GUARDED_BY(mutex_) = false;
@@ -63,10 +68,9 @@ struct ProposalTicket : public Ticket {
   uint64_t seed = 0;
   std::optional<StatusOr<suggestion::Proposal>> result;  // once it is done
 
-  void Cancel() override { algorithm->Cancel(); }
-
  private:
   void Call() override { result = algorithm->Propose(*history, count, Rng(seed)); }
+  void OnCancel() override { algorithm->Cancel(); }
 };
 
 // Which trial to use, once all have ended.
@@ -109,6 +113,8 @@ struct StopTicket : public Ticket {
 
 class AlgorithmWorkers {
  public:
+  static constexpr int kMostAway = 16;
+
   // So many threads for what is computed here. 0: none at all, Submit runs the call at once
   // (simulations, tests, the command line's dry runs).
   explicit AlgorithmWorkers(int threads) : threads_(threads) {}
@@ -125,11 +131,19 @@ class AlgorithmWorkers {
     std::deque<std::shared_ptr<Ticket>> queue;   // shared: see above
     std::list<std::shared_ptr<Ticket>> running;  // shared: see above
     std::list<Worker> workers;
+    int most = 0, working = 0;  // workers that may have a turn, and that have one
+    int away = 0;               // that have lent it, with those
+    int returning = 0;          // that wait for one again
   };
-  void Work(Lane& lane, Worker& worker);  // both of lanes_
+  // All of lanes_.
+  void Begin(Lane& lane) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Work(Lane& lane, Worker& worker);
+  void GiveBack(Lane& lane);
+  void GetAgain(Lane& lane);
 
   const int threads_;
   Mutex mutex_;
+  CondVar turns_;
   std::map<std::string, Lane> lanes_ ABSL_GUARDED_BY(mutex_);  // a lane stays where it is
 };
 
