@@ -6,7 +6,6 @@
 #include "absl/strings/str_cat.h"
 #include "base/cancellation.h"
 #include "base/log.h"
-#include "suggestion/accelerator/gpu_job.h"
 #include "suggestion/processor_turn.h"
 
 namespace shirabe::suggestion::accelerator {

@@ -23,21 +23,10 @@
 #include "base/clock.h"
 #include "base/mutex.h"
 #include "suggestion/accelerator.h"
+#include "suggestion/accelerator/gpu_job.h"
 #include "suggestion/accelerator/gpu_session.h"
 
 namespace shirabe::suggestion::accelerator {
-
-// What was done so far, for metrics.
-struct GpuCounts {
-  int64_t uploads = 0, evaluations = 0, conditionings = 0, scorings = 0;
-  int64_t batches = 0, scoring_batches = 0;  // calls that evaluations, that scorings went in
-  int64_t largest = 0, largest_scoring = 0;  // of one of them
-  int64_t failures = 0;                      // calls that the processor had to make up for
-  int64_t waiting = 0;                       // now
-  bool busy = false;                         // now
-};
-
-struct GpuJob;
 
 class SharedGpu : public Accelerator, public std::enable_shared_from_this<SharedGpu> {
  public:

@@ -111,7 +111,7 @@ void PutRows(const Piece& piece, int columns, const double* some, double* all) {
 }
 
 // A part of a batch, at work.
-struct Part {
+struct PartOfScorings {
   const Pieces& pieces;
   std::vector<Place> here, there;  // by piece: on the host, on the device
   std::vector<double> in, out;     // on the host
@@ -120,7 +120,7 @@ struct Part {
   ScoreBatch batch{};
 };
 
-void DivideHost(Part& part) {
+void DivideHost(PartOfScorings& part) {
   Divider in_size(nullptr), out_size(nullptr);
   Place none{};
   for (const Piece& piece : part.pieces) {
@@ -137,7 +137,7 @@ void DivideHost(Part& part) {
   }
 }
 
-void DivideDevice(double* memory, Part& part) {
+void DivideDevice(double* memory, PartOfScorings& part) {
   Divider all(memory);
   part.there.resize(part.pieces.size());
   for (size_t i = 0; i < part.pieces.size(); ++i) DivideIn(all, part.pieces[i], part.there[i]);
@@ -161,7 +161,7 @@ void DivideDevice(double* memory, Part& part) {
   }
 }
 
-Code CopyIn(Context& context, Part& part) {
+Code CopyIn(Context& context, PartOfScorings& part) {
   for (size_t i = 0; i < part.pieces.size(); ++i) {
     const Piece& piece = part.pieces[i];
     CopyRows(piece, piece.p(), piece.scoring->x, part.here[i].x);
@@ -174,7 +174,7 @@ Code CopyIn(Context& context, Part& part) {
   return code;
 }
 
-Code CopyOut(Part& part) {
+Code CopyOut(PartOfScorings& part) {
   if (part.out.empty()) return Synchronize();
   const Code code = CopyToHost(part.out.data(), part.out_there, part.out.size() * sizeof(double));
   if (code != kOk) return code;
@@ -198,7 +198,7 @@ Code ScorePart(Context& context, const Pieces& pieces) {
   for (const Piece& piece : pieces) size += SizeOf(piece);
   Code code = context.workspace.Reserve(size);
   if (code != kOk) return code;
-  Part part{.pieces = pieces};
+  PartOfScorings part{.pieces = pieces};
   DivideHost(part);
   DivideDevice(context.workspace.data(), part);
   code = CopyIn(context, part);

@@ -203,7 +203,7 @@ TEST_F(GpuAttackTest, AnExperimentHasNoSay) {
                             own_ + "}]";
   const std::string path = folder_ + "/trial.yaml";
   std::ofstream(path) << Yaml({.name = "sets", .trials = 2, .container = trial});
-  const cmd::Outcome outcome = Run({"SHIRABE_GPU=off"}, {"run", path});
+  const cmd::Outcome outcome = Run({"SHIRABE_GPU=off"}, {"run", "-f", path});
   EXPECT_EQ(outcome.code, 0) << outcome.out << outcome.err;
   EXPECT_THAT(ReadFile(library).value_or(""), HasSubstr("gpu=nonsense dir=" + own_));
 }
