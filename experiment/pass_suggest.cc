@@ -144,6 +144,7 @@ Delta ApplyProposal(const PassInput& in, const Plan& plan, const ProposalTicket&
   if (given > 0) {
     RecordStarted(delta);
     delta.SetMemo(proposal.memo);
+    if (!proposal.notice.empty()) delta.AddEvent(true, "AlgorithmChanged", proposal.notice);
     if (proposal.algorithm != delta.experiment().status().shirabe().algorithm()) {
       delta.mutable_shirabe().set_algorithm(proposal.algorithm);
     }

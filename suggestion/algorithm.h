@@ -53,6 +53,7 @@ struct Proposal {
   std::string reason;
   std::string memo;       // opaque, versioned, at most kMaxMemo bytes; part of the next History
   std::string algorithm;  // which one made it and why, where that was chosen for the user
+  std::string notice;     // one line for people, where something has changed: becomes an event
 };
 
 class Algorithm {

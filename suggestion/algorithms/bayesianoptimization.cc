@@ -143,9 +143,18 @@ int64_t MostOf(const History& history, const gp::SurrogateMemo& memory) {
   return gp::MostResults(memory.past(), history.size(), history.space().size());
 }
 
+// For people, where the GPU that has fitted is used no more; "" = it is, or never was.
+std::string Notice(gp::EngineKind before, gp::EngineKind after) {
+  const bool gone = before == gp::EngineKind::kAccelerator && after == gp::EngineKind::kProcessor;
+  if (!gone) return "";
+  return "the GPU that fitted the Gaussian process is gone, or failed: the processor has fitted it "
+         "again, and stays with it; `shirabe doctor` says what is found";
+}
+
 StatusOr<Proposal> Bayesian::Propose(const History& history, int count, const Rng& root) {
   if (config_.front) return ProposeForFront(history, count, root);
   gp::SurrogateMemo memory = gp::MemoryOf(history);
+  const gp::EngineKind engine = memory.engine;
   const int64_t most = MostOf(history, memory);
   const gp::Results data = gp::Gather(history, config_.initial, most);
   Proposal proposal = Fill<gp::CandidateSelector>(
@@ -159,6 +168,7 @@ StatusOr<Proposal> Bayesian::Propose(const History& history, int count, const Rn
     proposal.algorithm = absl::StrCat("of many results it learns from the latest ", most / 2,
                                       " and the best ", most / 2, " of the others");
   }
+  proposal.notice = Notice(engine, memory.engine);
   return WithMemo(std::move(proposal), memory.Serialize());
 }
 
@@ -173,6 +183,9 @@ Proposal Bayesian::ProposeForFront(const History& history, int count, const Rng&
                               [&](auto& selector, const Rng& rng) {
                                 selector.emplace(history.space(), data, rng.Fork(4), memory);
                               });
+  if (!memory.objectives.empty()) {
+    proposal.notice = Notice(first.engine, memory.objectives.front().engine);
+  }
   return WithMemo(std::move(proposal), memory.Serialize());
 }
 

@@ -266,6 +266,9 @@ TEST(EngineChoice, ASearchWhoseGpuIsGoneIsFittedAgainAndSaysSo) {
   const Proposal proposal = Propose(history);
   EXPECT_THAT(proposal.memo, StartsWith(kHere));
   EXPECT_THAT(proposal.suggestions[0].explanation, HasSubstr("fitted again without the GPU"));
+  EXPECT_THAT(proposal.notice, HasSubstr("the processor has fitted it again"));
+  history.set_memo(proposal.memo);
+  EXPECT_EQ(Propose(history).notice, "") << "said once";
 }
 
 }  // namespace

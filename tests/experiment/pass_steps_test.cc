@@ -81,5 +81,23 @@ TEST_F(PassStepsTest, AStrayIsCountedOnceAndStoppedEachTime) {
   EXPECT_EQ(state_->experiment().status().shirabe().refused_writes(), 1);
 }
 
+TEST_F(PassStepsTest, WhatAnAlgorithmSaysOfItselfIsAnEventOnceItsProposalIsTaken) {
+  Open();
+  ProposalTicket answered;
+  answered.count = 1;
+  suggestion::Proposal proposal =
+      state_->setup().algorithm->Propose(state_->history(), 1, Rng(1)).value();
+  proposal.notice = "another engine";
+  answered.result = proposal;
+  Apply(ApplyProposal(Input(), {.suggest = 0}, answered), *state_);
+  EXPECT_TRUE(state_->batch().events.empty())
+      << "nothing was taken: it is asked, and says so, again";
+  Apply(ApplyProposal(Input(), {.suggest = 1}, answered), *state_);
+  ASSERT_EQ(state_->batch().events.size(), 1u);
+  EXPECT_EQ(state_->batch().events[0].reason(), "AlgorithmChanged");
+  EXPECT_EQ(state_->batch().events[0].message(), "another engine");
+  EXPECT_TRUE(state_->batch().events[0].warning());
+}
+
 }  // namespace
 }  // namespace shirabe::experiment
