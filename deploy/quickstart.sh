@@ -64,10 +64,10 @@ END
 
 # ---- building -----------------------------------------------------------------------------------
 
-# Not more compilers than there is memory for: a file with gRPC in it takes half a gigabyte.
+# Not more compilers than there is memory for: a batch of sources takes up to 2 GB.
 jobs_for_this_machine() {
   local by_memory
-  by_memory=$(awk '/^MemAvailable/ {print int($2 / 1000000)}' /proc/meminfo)
+  by_memory=$(awk '/^MemAvailable/ {print int($2 / 2000000)}' /proc/meminfo)
   echo $((by_memory < 1 ? 1 : by_memory < $(nproc) ? by_memory : $(nproc)))
 }
 

@@ -102,10 +102,10 @@ finish() {
 
 # ---- building and running -----------------------------------------------------------------------
 
-# A file that includes gRPC takes half a gigabyte to compile.
+# A batch of sources takes up to 2 GB to compile.
 default_jobs() {
   local by_memory
-  by_memory=$(awk '/^MemAvailable/ {print int($2 / 1000000)}' /proc/meminfo)
+  by_memory=$(awk '/^MemAvailable/ {print int($2 / 2000000)}' /proc/meminfo)
   echo $((by_memory < 1 ? 1 : by_memory < $(nproc) ? by_memory : $(nproc)))
 }
 
