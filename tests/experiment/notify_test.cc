@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "experiment/apply_delta.h"
+#include "experiment/conditions.h"
 #include "experiment/pass_steps.h"
 #include "notify/endpoints.h"
 #include "tests/experiment/reconciler_fixture.h"

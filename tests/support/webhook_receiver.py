@@ -1,5 +1,8 @@
-"""The receiver of deploy/examples/notifications as tests want it: it fails, is slow, sends
-elsewhere or answers without end, as the file `mode` says at each request, and writes each of them down."""
+"""The receiver of deploy/examples/notifications as tests want it.
+
+It fails, is slow, sends elsewhere or answers without end, as the file `mode` says at each request,
+and writes each of them down.
+"""
 
 import json
 import sys
