@@ -37,7 +37,7 @@ const v1::Notification* FindWish(const v1::Experiment& experiment, const std::st
 }
 
 bool Wants(const v1::Notification* wish, v1::NotificationCause cause) {
-  return wish != nullptr && absl::c_linear_search(wish->on(), cause);
+  return wish != nullptr && absl::c_linear_search(wish->events(), cause);
 }
 
 v1::NotificationStatus& StatusOf(Delta& delta, const std::string& endpoint) {

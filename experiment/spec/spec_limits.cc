@@ -110,7 +110,7 @@ class LimitCheck {
     const std::string path = "spec.shirabe.notifications";
     Count(path, notifications.size(), kMaxNotifications);
     for (int i = 0; i < notifications.size() && good_; ++i) {
-      Count(ItemPath(path, i) + ".on", notifications[i].on_size(), kMaxCauses);
+      Count(ItemPath(path, i) + ".events", notifications[i].events_size(), kMaxCauses);
       Bytes(ItemPath(path, i) + ".webhook.endpoint", notifications[i].webhook().endpoint(),
             kMaxNameBytes);
     }

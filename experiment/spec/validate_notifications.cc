@@ -13,11 +13,11 @@ namespace {
 void CheckCauses(const v1::Notification& notification, const v1::Budget& budget,
                  const std::string& path, Findings& findings) {
   std::set<int> seen;
-  for (int i = 0; i < notification.on_size(); ++i) {
-    const std::string item = ItemPath(ChildPath(path, "on"), i);
-    if (!seen.insert(notification.on(i)).second) {
+  for (int i = 0; i < notification.events_size(); ++i) {
+    const std::string item = ItemPath(ChildPath(path, "events"), i);
+    if (!seen.insert(notification.events(i)).second) {
       findings.Error(item, "is given twice: remove one");
-    } else if (notification.on(i) == v1::ON_BUDGET_THRESHOLD && !budget.has_max_cost()) {
+    } else if (notification.events(i) == v1::ON_BUDGET_THRESHOLD && !budget.has_max_cost()) {
       findings.Warn(item, "nothing is ever told: there is no spec.shirabe.budget.maxCost");
     }
   }

@@ -43,7 +43,7 @@ class NotificationAttackTest : public AttackTest {
       v1::Notification& wish = *spec.mutable_shirabe()->add_notifications();
       wish.mutable_webhook()->set_endpoint(endpoint);
       for (const auto cause : {v1::ON_SUCCEEDED, v1::ON_FAILED, v1::ON_IMPROVED}) {
-        wish.add_on(cause);
+        wish.add_events(cause);
       }
     }
     return request;
@@ -140,16 +140,19 @@ TEST_F(NotificationAttackTest, ManyWishesAreRefusedAndLongTextsAreCut) {
         ->mutable_spec()
         ->mutable_shirabe()
         ->mutable_notifications(0)
-        ->add_on(v1::ON_FAILED);
+        ->add_events(v1::ON_FAILED);
   }
   EXPECT_FALSE(Submit(causes).ok());
   causes.mutable_experiment()
       ->mutable_spec()
       ->mutable_shirabe()
       ->mutable_notifications(0)
-      ->clear_on();
-  causes.mutable_experiment()->mutable_spec()->mutable_shirabe()->mutable_notifications(0)->add_on(
-      static_cast<v1::NotificationCause>(99));
+      ->clear_events();
+  causes.mutable_experiment()
+      ->mutable_spec()
+      ->mutable_shirabe()
+      ->mutable_notifications(0)
+      ->add_events(static_cast<v1::NotificationCause>(99));
   EXPECT_FALSE(Submit(causes).ok());
   ExpectAlive();
 }

@@ -68,7 +68,7 @@ class NotifyTest : public ReconcilerTest {
                    const std::vector<v1::NotificationCause>& causes) {
     v1::Notification& wish = *spec.add_notifications();
     wish.mutable_webhook()->set_endpoint(endpoint);
-    for (const v1::NotificationCause cause : causes) wish.add_on(cause);
+    for (const v1::NotificationCause cause : causes) wish.add_events(cause);
   }
   ReconcileResult Told() {
     told_->NotifyIntent(kKey);
@@ -295,20 +295,22 @@ TEST(NotificationRules, AreToldByField) {
   const auto has = [&](const std::string& list, const std::string& text) {
     EXPECT_THAT(FindingsOf(WithNotifications(list)), Contains(HasSubstr(path + text))) << list;
   };
-  has("[{\"on\": [Succeeded], webhook: {endpoint: Team}}]",
+  has("[{events: [Succeeded], webhook: {endpoint: Team}}]",
       "[0].webhook.endpoint: endpoint name \"Team\" must be");
-  has("[{\"on\": [Succeeded]}]", "[0].webhook: is required");
-  has("[{\"on\": [], webhook: {endpoint: a}}]", "[0].on: is required");
-  has("[{\"on\": [Succeeded, Succeeded], webhook: {endpoint: a}}]", "[0].on[1]: is given twice");
-  has("[{\"on\": [Done], webhook: {endpoint: a}}]", "[0].on[0]");
-  has("[{\"on\": [BudgetThreshold], webhook: {endpoint: a}}]", "[0].on[0]: nothing is ever told");
-  has("[{\"on\": [Failed], webhook: {endpoint: a}}, {\"on\": [Succeeded], webhook: {endpoint: a}}]",
+  has("[{events: [Succeeded]}]", "[0].webhook: is required");
+  has("[{events: [], webhook: {endpoint: a}}]", "[0].events: is required");
+  has("[{events: [Succeeded, Succeeded], webhook: {endpoint: a}}]",
+      "[0].events[1]: is given twice");
+  has("[{events: [Done], webhook: {endpoint: a}}]", "[0].events[0]");
+  has("[{events: [BudgetThreshold], webhook: {endpoint: a}}]",
+      "[0].events[0]: nothing is ever told");
+  has("[{events: [Failed], webhook: {endpoint: a}}, {events: [Succeeded], webhook: {endpoint: a}}]",
       "[1].webhook.endpoint: \"a\" is told already");
-  has("[{\"on\": [Failed], webhook: {endpoint: a, url: http://b}}]", "[0].webhook.url");
+  has("[{events: [Failed], webhook: {endpoint: a, url: http://b}}]", "[0].webhook.url");
 }
 
 TEST(NotificationRules, EndpointsMustExistWhereTheyAreKnown) {
-  const std::string text = WithNotifications("[{\"on\": [Failed], webhook: {endpoint: team}}]");
+  const std::string text = WithNotifications("[{events: [Failed], webhook: {endpoint: team}}]");
   ASSERT_TRUE(notify::SetEndpoints({}).ok());
   EXPECT_THAT(FindingsOf(text),
               Contains(HasSubstr("there is no endpoint \"team\" for namespace default here")));

@@ -34,7 +34,7 @@ void WishFor(v1::Experiment& experiment, const std::string& endpoint,
              const std::vector<v1::NotificationCause>& causes) {
   v1::Notification& wish = *experiment.mutable_spec()->mutable_shirabe()->add_notifications();
   wish.mutable_webhook()->set_endpoint(endpoint);
-  for (const v1::NotificationCause cause : causes) wish.add_on(cause);
+  for (const v1::NotificationCause cause : causes) wish.add_events(cause);
 }
 
 v1::Experiment DrawTold(Rng& rng) {
@@ -239,7 +239,7 @@ class ToldRun {
       const std::string& endpoint = wish.webhook().endpoint();
       std::vector<std::string> wanted;
       for (const v1::EventNotification& one : made) {
-        const auto& on = wish.on();
+        const auto& on = wish.events();
         if (std::find(on.begin(), on.end(), one.cause()) == on.end()) continue;
         wanted.push_back(experiment::NotificationId(experiment, one.number()));
       }
