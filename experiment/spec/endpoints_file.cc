@@ -4,7 +4,6 @@
 #include <string>
 
 #include "base/names.h"
-#include "base/text/yaml_tree.h"
 #include "experiment/spec/findings.h"
 #include "experiment/spec/validate_rules.h"
 #include "experiment/spec/yaml_to_message.h"
@@ -13,9 +12,11 @@
 namespace shirabe::experiment {
 namespace {
 
-constexpr const char* kEndpointsExample =
-    "endpoints: [{name: team, url: https://hooks.example.org/shirabe, secretFile: "
-    "/etc/shirabe/team.secret, namespaces: [team]}]";
+constexpr FileKind kEndpointsFile = {
+    .name = "notifications file",
+    .example =
+        "endpoints: [{name: team, url: https://hooks.example.org/shirabe, secretFile: "
+        "/etc/shirabe/team.secret, namespaces: [team]}]"};
 constexpr int kMaxEndpoints = 1'000;
 
 void SetEndpointDefaults(v1::NotificationEndpoints& file) {
@@ -70,36 +71,14 @@ void CheckEndpoints(const v1::NotificationEndpoints& file, Findings& findings) {
   }
 }
 
-void ReadEndpoints(const YamlDocument& document, v1::NotificationEndpoints& file,
-                   Findings& findings) {
-  for (const YamlProblem& problem : document.problems) {
-    findings.Problem(problem.mark, problem.message);
-  }
-  // After a problem of the text itself the tree is not what was meant, and the rules would guess.
-  if (document.broken) return;
-  if (document.root.kind != YamlNode::Kind::kMapping) {
-    return findings.Problem(document.root.mark, "must be a mapping such as " +
-                                                    std::string(kEndpointsExample) + ", not " +
-                                                    Describe(document.root));
-  }
-  Walk(document.root, file, findings);
-  SetEndpointDefaults(file);
-  CheckEndpoints(file, findings);
-}
-
 }  // namespace
 
 ParsedEndpoints ParseEndpoints(std::string_view text) {
   ParsedEndpoints parsed;
   Findings findings;
-  const std::vector<YamlDocument> documents = ParseYaml(text);
-  if (documents.empty()) {
-    findings.Problem({1, 1}, "the file holds nothing: write " + std::string(kEndpointsExample));
-  } else {
-    ReadEndpoints(documents[0], parsed.endpoints, findings);
-  }
-  if (documents.size() > 1) {
-    findings.Problem(documents[1].root.mark, "a file of endpoints is one document: remove this");
+  if (WalkFile(text, kEndpointsFile, parsed.endpoints, findings)) {
+    SetEndpointDefaults(parsed.endpoints);
+    CheckEndpoints(parsed.endpoints, findings);
   }
   parsed.findings = findings.Sorted();
   return parsed;

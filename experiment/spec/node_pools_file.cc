@@ -5,7 +5,6 @@
 
 #include "base/names.h"
 #include "base/text/number.h"
-#include "base/text/yaml_tree.h"
 #include "experiment/spec/findings.h"
 #include "experiment/spec/validate_rules.h"
 #include "experiment/spec/yaml_to_message.h"
@@ -13,7 +12,8 @@
 namespace shirabe::experiment {
 namespace {
 
-constexpr const char* kExample = "pools: [{name: gpu-spot, capacity: spot, slots: 4}]";
+constexpr FileKind kNodesFile = {.name = "nodes file",
+                                 .example = "pools: [{name: gpu-spot, capacity: spot, slots: 4}]"};
 // More than that is a slip of the finger, and would only cost memory.
 constexpr int kMaxSlots = 10'000;
 // One each tenth of a second: sooner than a program can start.
@@ -69,35 +69,14 @@ void CheckPools(const v1::NodePools& pools, Findings& findings) {
   }
 }
 
-void ReadPools(const YamlDocument& document, v1::NodePools& pools, Findings& findings) {
-  for (const YamlProblem& problem : document.problems) {
-    findings.Problem(problem.mark, problem.message);
-  }
-  // After a problem of the text itself the tree is not what was meant, and the rules would guess.
-  if (document.broken) return;
-  if (document.root.kind != YamlNode::Kind::kMapping) {
-    return findings.Problem(
-        document.root.mark,
-        "must be a mapping such as " + std::string(kExample) + ", not " + Describe(document.root));
-  }
-  Walk(document.root, pools, findings);
-  SetPoolDefaults(pools);
-  CheckPools(pools, findings);
-}
-
 }  // namespace
 
 ParsedNodes ParseNodes(std::string_view text) {
   ParsedNodes parsed;
   Findings findings;
-  const std::vector<YamlDocument> documents = ParseYaml(text);
-  if (documents.empty()) {
-    findings.Problem({1, 1}, "the file holds nothing: write " + std::string(kExample));
-  } else {
-    ReadPools(documents[0], parsed.pools, findings);
-  }
-  if (documents.size() > 1) {
-    findings.Problem(documents[1].root.mark, "a nodes file is one document: remove this one");
+  if (WalkFile(text, kNodesFile, parsed.pools, findings)) {
+    SetPoolDefaults(parsed.pools);
+    CheckPools(parsed.pools, findings);
   }
   parsed.findings = findings.Sorted();
   return parsed;

@@ -5,7 +5,6 @@
 
 #include "artifacts/artifact_store.h"
 #include "base/names.h"
-#include "base/text/yaml_tree.h"
 #include "experiment/spec/findings.h"
 #include "experiment/spec/validate_rules.h"
 #include "experiment/spec/yaml_to_message.h"
@@ -13,8 +12,10 @@
 namespace shirabe::experiment {
 namespace {
 
-constexpr const char* kStoresExample =
-    "stores: [{name: shared, type: directory, root: /srv/artifacts, namespaces: [default]}]";
+constexpr FileKind kStoresFile = {
+    .name = "stores file",
+    .example =
+        "stores: [{name: shared, type: directory, root: /srv/artifacts, namespaces: [default]}]"};
 
 void CheckStores(const v1::ArtifactStores& stores, Findings& findings) {
   CheckTable(stores, "", findings);
@@ -37,34 +38,12 @@ void CheckStores(const v1::ArtifactStores& stores, Findings& findings) {
   }
 }
 
-void ReadStores(const YamlDocument& document, v1::ArtifactStores& stores, Findings& findings) {
-  for (const YamlProblem& problem : document.problems) {
-    findings.Problem(problem.mark, problem.message);
-  }
-  if (document.broken) return;
-  if (document.root.kind != YamlNode::Kind::kMapping) {
-    return findings.Problem(document.root.mark, "must be a mapping such as " +
-                                                    std::string(kStoresExample) + ", not " +
-                                                    Describe(document.root));
-  }
-  Walk(document.root, stores, findings);
-  CheckStores(stores, findings);
-}
-
 }  // namespace
 
 ParsedStores ParseStores(std::string_view text) {
   ParsedStores parsed;
   Findings findings;
-  const std::vector<YamlDocument> documents = ParseYaml(text);
-  if (documents.empty()) {
-    findings.Problem({1, 1}, "the file holds nothing: write " + std::string(kStoresExample));
-  } else {
-    ReadStores(documents[0], parsed.stores, findings);
-  }
-  if (documents.size() > 1) {
-    findings.Problem(documents[1].root.mark, "a stores file is one document: remove this one");
-  }
+  if (WalkFile(text, kStoresFile, parsed.stores, findings)) CheckStores(parsed.stores, findings);
   parsed.findings = findings.Sorted();
   return parsed;
 }

@@ -5,7 +5,9 @@
 #include <limits>
 #include <optional>
 #include <utility>
+#include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "base/printable.h"
 #include "base/status.h"
@@ -334,6 +336,31 @@ void Walk(const YamlNode& mapping, Proto& message, Findings& findings) {
         "an Experiment begins with apiVersion: and kind:, not with " + Describe(mapping));
   }
   Walker(findings).WalkMapping(mapping, "", message);
+}
+
+bool WalkFile(std::string_view text, const FileKind& kind, google::protobuf::Message& message,
+              Findings& findings) {
+  const std::vector<YamlDocument> documents = ParseYaml(text);
+  if (documents.empty()) {
+    findings.Problem({1, 1}, absl::StrCat("the file holds nothing: write ", kind.example));
+    return false;
+  }
+  if (documents.size() > 1) {
+    findings.Problem(documents[1].root.mark,
+                     absl::StrCat("a ", kind.name, " is one document: remove this one"));
+  }
+  const YamlDocument& document = documents[0];
+  for (const YamlProblem& problem : document.problems) {
+    findings.Problem(problem.mark, problem.message);
+  }
+  if (document.broken) return false;
+  if (document.root.kind != YamlNode::Kind::kMapping) {
+    findings.Problem(document.root.mark, absl::StrCat("must be a mapping such as ", kind.example,
+                                                      ", not ", Describe(document.root)));
+    return false;
+  }
+  Walk(document.root, message, findings);
+  return true;
 }
 
 }  // namespace shirabe::experiment
