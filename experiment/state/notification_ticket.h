@@ -26,10 +26,9 @@ struct NotificationTicket : public Ticket {
   absl::Time made;                           // when that happened which it tells
   std::optional<notify::SendResult> result;  // once it is done
 
-  void Cancel() override { stop_.request_stop(); }
-
  private:
   void Call() override { result = sender->Send(notification, stop_.get_token()); }
+  void OnCancel() override { stop_.request_stop(); }
 
   std::stop_source stop_;
 };
