@@ -293,14 +293,6 @@ StatusOr<Owner> StoreClient::FindOwner(const ExperimentKey& key) {
   return owner;
 }
 
-Status CheckAsked(const v1::Experiment& experiment) {
-  if (experiment.spec().shirabe().ask_and_tell()) return absl::OkStatus();
-  return absl::FailedPreconditionError(
-      absl::StrCat("experiment ", ToString(experiment::KeyOf(experiment)),
-                   " runs its trials itself: only one with "
-                   "spec.shirabe.askAndTell: true is asked for them"));
-}
-
 // The trial that the pass has given, else what the store says.
 StatusOr<v1::AskReply> StoreClient::ReplyWith(std::optional<experiment::GivenTrial> given,
                                               const ExperimentKey& key, const std::string& caller) {
@@ -338,7 +330,7 @@ StatusOr<v1::AskReply> StoreClient::Ask(const v1::AskRequest& request) {
   RETURN_IF_ERROR(namespaces_.CheckReadable(key));
   if (request.check_only()) return FindAskReply(*store_, key, caller);
   ASSIGN_OR_RETURN(const auto experiment, store_->GetExperiment(key));
-  RETURN_IF_ERROR(CheckAsked(experiment.record));
+  RETURN_IF_ERROR(experiment::CheckAsked(experiment.record));
   ASSIGN_OR_RETURN(int64_t revision, store_->Revision());
   ASSIGN_OR_RETURN(v1::AskReply reply, FindAskReply(*store_, key, caller));
   if (!reply.pending()) return reply;
@@ -377,7 +369,7 @@ StatusOr<v1::TellReply> StoreClient::Tell(const v1::TellRequest& request) {
                      " runs its trials itself: its programs report "
                      "through $SHIRABE_METRICS_FILE, or to the server that runs it"));
   }
-  if (!caller.empty()) RETURN_IF_ERROR(CheckAsked(experiment.record));
+  if (!caller.empty()) RETURN_IF_ERROR(experiment::CheckAsked(experiment.record));
   ASSIGN_OR_RETURN(const Owner owner, FindOwner(key));
   if (owner.controller == nullptr) {
     return absl::UnavailableError(absl::StrCat(Holder(key).value_or("another process"), " runs ",

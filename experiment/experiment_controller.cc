@@ -382,12 +382,11 @@ class QueueController : public Controller {
   // Those that no worker has and that are not over.
   DelayingQueue<ExperimentKey> due_ ABSL_GUARDED_BY(mutex_);
   int64_t due_revision_ ABSL_GUARDED_BY(mutex_) = 0;  // grows with each notice of due_changed_
-  // Of entries_: whose Await would return.
-  std::set<ExperimentKey> finished_ ABSL_GUARDED_BY(mutex_);
-  std::set<ExperimentKey> unowned_ ABSL_GUARDED_BY(mutex_);  // reported by the executor
-  int64_t renewals_ ABSL_GUARDED_BY(mutex_) = 0;             // of all leases, begun
-  std::vector<std::jthread> threads_;                        // joined before the rest goes
-  std::unique_ptr<IntentFollower> follower_;                 // last: it calls this
+  std::set<ExperimentKey> finished_ ABSL_GUARDED_BY(mutex_);  // whose Await would return
+  std::set<ExperimentKey> unowned_ ABSL_GUARDED_BY(mutex_);   // reported by the executor
+  int64_t renewals_ ABSL_GUARDED_BY(mutex_) = 0;              // of all leases, begun
+  std::vector<std::jthread> threads_;                         // joined before the rest goes
+  std::unique_ptr<IntentFollower> follower_;                  // last: it calls this
 };
 
 }  // namespace

@@ -239,8 +239,8 @@ void Pass::Propose() {
     call->history = state_.shared_history().history_snapshot();
     call->count = plan_.suggest;
     call->seed = state_.setup().seed;
-    if (!Ask(call, IsForSoleCaller() ? kSoleCallerPatience * options_.patience : options_.patience))
-      return;
+    const int patience = IsForSoleCaller() ? kSoleCallerPatience : 1;
+    if (!Ask(call, patience * options_.patience)) return;
   } else if (!call->Wait(absl::ZeroDuration())) {
     return;  // it will enqueue us
   }
@@ -277,11 +277,7 @@ Status Pass::SendNotifications() {
       continue;
     }
     delivery.ticket = next;
-    next->OnDone([enqueue = options_.enqueue, key = state_.key()] {
-      if (enqueue) enqueue(key);
-    });
-    options_.algorithm_workers->Submit(next);
-    if (next->Wait(absl::ZeroDuration())) effects_.Requeue(absl::ZeroDuration());
+    if (Ask(next, absl::ZeroDuration())) effects_.Requeue(absl::ZeroDuration());
   }
   return absl::OkStatus();
 }

@@ -339,6 +339,14 @@ Status CheckCaller(const std::string& caller) {
   return CheckIntentBytes(caller.size());
 }
 
+Status CheckAsked(const v1::Experiment& experiment) {
+  if (experiment.spec().shirabe().ask_and_tell()) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat("experiment ", ToString(KeyOf(experiment)),
+                   " runs its trials itself: only one with "
+                   "spec.shirabe.askAndTell: true is asked for them"));
+}
+
 Status Send(db::Store& store, Clock& clock, const ExperimentKey& key, v1::Intent intent) {
   ASSIGN_OR_RETURN(const auto stored, store.GetExperiment(key));
   // Fewer in all than at the same time: those, where no other number is given.

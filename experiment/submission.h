@@ -40,6 +40,8 @@ Status Send(db::Store& store, Clock& clock, const ExperimentKey& key, v1::Intent
 
 // kInvalidArgument for the name of one who asks for a trial that nothing is stored under.
 Status CheckCaller(const std::string& caller);
+// kFailedPrecondition where no one asks for trials, since the experiment runs them itself.
+Status CheckAsked(const v1::Experiment& experiment);
 
 // kResourceExhausted if the namespace has so many experiments already (0 = any number); one that is
 // there may be changed, however many there are.

@@ -3,10 +3,10 @@
 // drop it, and the worker, which may still run.
 //
 // Calls wait in lanes, each with a few threads of its own: one lane for what is computed here, and
-// one for each remote algorithm, so that a service that hangs delays only those who ask it. Threads
-// come with the first call of a lane and go when it has none left. A call that waits for a GPU
-// lends its turn (suggestion/processor_turn.h), so that others come to wait there, too, and go with
-// it: up to kMostAway of a lane. Those that come back go on before another call begins.
+// one for each remote algorithm or webhook, so that one that hangs delays only those who ask it.
+// Threads come with the calls of a lane, and go when there were none for a while. A call that waits
+// for a GPU lends its turn (suggestion/processor_turn.h), so that up to kMostAway others of its
+// lane wait there, too, and go with it. Those that come back go on before another call begins.
 #pragma once
 
 #include <atomic>
@@ -114,9 +114,7 @@ struct StopTicket : public Ticket {
 class AlgorithmWorkers {
  public:
   static constexpr int kMostAway = 16;
-
-  // So many threads for what is computed here. 0: none at all, Submit runs the call at once
-  // (simulations, tests, the command line's dry runs).
+  // Threads for what is computed here. 0: none, Submit runs the call at once (simulations).
   explicit AlgorithmWorkers(int threads) : threads_(threads) {}
   // Cancels what runs and waits for it; what has not begun never will.
   virtual ~AlgorithmWorkers();
@@ -131,13 +129,10 @@ class AlgorithmWorkers {
     std::deque<std::shared_ptr<Ticket>> queue;   // shared: see above
     std::list<std::shared_ptr<Ticket>> running;  // shared: see above
     std::list<Worker> workers;
-    int most = 0;       // at work at the same time
-    int working = 0;    // workers that have a turn
-    int away = 0;       // that have lent it, with those
-    int returning = 0;  // that wait for one again
-    int idle = 0;       // that wait for a call, before they end
+    // Workers that may have a turn, that have one, that have lent it (with those who wait for one
+    // again), and that wait for a call before they end.
+    int most = 0, working = 0, away = 0, returning = 0, idle = 0;
   };
-  // All of lanes_.
   static bool MayTakeTurn(const Lane& lane);
   void Begin(Lane& lane) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool AwaitTurn(Lane& lane, MutexLock& lock) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
