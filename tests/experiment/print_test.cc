@@ -290,7 +290,9 @@ class RandomMessage {
 
   void FillEnum(google::protobuf::Message& m, const Field& f) {
     const auto& type = *f.enum_type();
-    m.GetReflection()->SetEnum(&m, &f, type.value(1 + rng_.Below(type.value_count() - 1)));
+    const auto& r = *m.GetReflection();
+    const auto* value = type.value(1 + static_cast<int>(rng_.Below(type.value_count() - 1)));
+    f.is_repeated() ? r.AddEnum(&m, &f, value) : r.SetEnum(&m, &f, value);
   }
 
   void FillStruct(google::protobuf::Struct& object, int depth) {
