@@ -235,6 +235,35 @@ TEST(SharedGpu, ScoringsThatWaitGoInOneCall) {
   EXPECT_FALSE((*gpu)->lost());
 }
 
+// An experiment that never stops asking, and another that asks once: it is next but one.
+TEST(SharedGpu, ManyCallsOfOneDoNotHoldUpAnother) {
+  const FakeGpu fake;
+  const auto gpu = fake.Open();
+  ASSERT_TRUE(gpu.ok()) << gpu.status();
+  const Accelerator::Handle model = *(*gpu)->Upload(MakeCloud(20, 0).data());
+  const Accelerator::Handle other = Conditioned(**gpu, 0.1);
+  constexpr int kThreads = 8, kRounds = 200;
+  Hang hang(fake, /*limit=*/64);
+  std::atomic<int64_t> batches{-1};
+  std::vector<std::jthread> threads;
+  for (int i = 0; i < kThreads; ++i) {
+    threads.emplace_back([&] {
+      for (int k = 0; k < kRounds; ++k) EXPECT_TRUE((*gpu)->Evaluate({Ask(model)}).ok());
+    });
+    ASSERT_TRUE(Eventually([&] { return (*gpu)->counts().busy; }));  // with the first alone
+  }
+  ASSERT_TRUE(Eventually([&] { return IsBusy(**gpu, kThreads - 1); }));
+  threads.emplace_back([&] {
+    if (Score(**gpu, other, {0.2, 0.3}).ok()) batches = (*gpu)->counts().batches;
+  });
+  ASSERT_TRUE(Eventually([&] { return IsBusy(**gpu, kThreads); }));
+  hang.End();
+  threads.clear();
+  EXPECT_GE((*gpu)->counts().batches, kRounds);
+  EXPECT_GE(batches, 0);
+  EXPECT_LT(batches, kRounds / 4) << "2, and what went before this thread looked";
+}
+
 TEST(SharedGpu, AScoringWhoseCallerHasGoneLeavesTheOthers) {
   const FakeGpu fake;
   const auto gpu = fake.Open();
