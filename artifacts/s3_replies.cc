@@ -3,11 +3,19 @@
 #include <expat.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <cstring>
 #include <functional>
 #include <memory>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
+#include "base/rng.h"
+
+// Debian's libexpat.a asks glibc 2.36 for this; with ours the program starts with older ones, too.
+extern "C" void arc4random_buf(void* buffer, size_t size) noexcept {
+  std::memcpy(buffer, shirabe::RandomBytes(static_cast<int>(size)).data(), size);
+}
 
 namespace shirabe::artifacts {
 namespace {
