@@ -64,6 +64,7 @@ test("notes are a subset of Markdown, tags come and go, and nothing of it is exe
     await page.getByText(HTML).waitFor();
     assert.equal(await page.locator("img").count(), 0);
     assert.equal(await page.evaluate(() => window.executed ?? null), null);
+    await page.locator('.markdown a[href="#/t/default/steered/1"]').waitFor();
     const links = await page.locator(".markdown a").evaluateAll((all) =>
       all.map((link) => link.getAttribute("href")));
     assert.deepEqual(links, ["#/t/default/steered/1"]);
