@@ -53,7 +53,7 @@ std::string WithoutPath(const net::HttpExchange& exchange, const net::HttpCall& 
 bool IsGood(int status) { return status >= 200 && status < 300; }
 
 absl::Duration RetryAfter(const net::HttpResponse& answer) {
-  int64_t seconds = 0;  // the form with a date is not heeded: our own delay does
+  int64_t seconds = 0;  // the form with a date is ignored: our own delay does
   if (!absl::SimpleAtoi(answer.Header("retry-after"), &seconds) || seconds < 0) {
     return absl::ZeroDuration();
   }

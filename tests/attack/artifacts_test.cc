@@ -96,7 +96,7 @@ TEST_F(ArtifactsAttackTest, ACheckpointOfLinksCopiesNothingOfTheServer) {
   ExpectAlive();
 }
 
-// A store's root that somebody else can write to: links in it lead to nothing.
+// A store's root that another user can write to: links in it lead to nothing.
 TEST_F(ArtifactsAttackTest, LinksInAStoreAreNotFollowed) {
   ServeWithStores();
   fs::create_directory_symlink(cli_.Path("of-blue"), cli_.Path("of-red/red"));

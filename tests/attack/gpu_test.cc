@@ -129,7 +129,7 @@ TEST_F(GpuAttackTest, OnlyATrustedLibraryIsOpened) {
     ExpectRefused(own_, "can be written by others: chmod go-w");
   }
   ASSERT_EQ(chmod((own_ + kGpuLibrary).c_str(), 0755), 0);
-  // Above it: whoever may rename the folder may put another in its place.
+  // Above it: a user who may rename the folder may put another in its place.
   ASSERT_EQ(chmod(folder_.c_str(), 0777), 0);
   ExpectRefused(own_, folder_ + " can be written by others");
   ASSERT_EQ(chmod(folder_.c_str(), 01777), 0);

@@ -132,7 +132,7 @@ TEST(AlgorithmWorkers, CallsThatWaitForAGpuGatherThere) {
     calls.push_back(std::make_shared<Away>(computing));  // shared: as above
     workers.Submit(calls.back());
   }
-  // As many as may, whatever the threads; whoever computes when the bound is reached comes as well.
+  // As many as may, whatever the threads; a call at work when the bound is reached comes as well.
   ASSERT_TRUE(AwaitWaiting(calls, AlgorithmWorkers::kMostAway) ||
               AwaitWaiting(calls, AlgorithmWorkers::kMostAway + 1));
   absl::SleepFor(absl::Milliseconds(100));

@@ -1,4 +1,4 @@
-// Where a request may go whose destination somebody else chose.
+// Where a request may go whose destination a user chose.
 #include "net/address_scope.h"
 
 #include <arpa/inet.h>

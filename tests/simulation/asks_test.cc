@@ -1,6 +1,6 @@
 // Ask-and-tell under faults: callers ask for trials (the owner itself, another process, or with the
 // end of the trial before), report and tell their ends, the answers get lost, controllers die or
-// only seem to. Nobody gets two trials at a time, nobody is forgotten, and what was answered
+// only seem to. No caller gets two trials at a time, none is forgotten, and what was answered
 // counts, once. `SHIRABE_SEED=n` plays one seed again.
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Copies of checkpoints elsewhere: what comes back is what was committed, however a copy was cut
-// off, and whatever somebody has done to it.
+// off, and whatever was done to it.
 #include "trial/checkpoint/checkpoint_copy.h"
 
 #include <sys/wait.h>
