@@ -1,17 +1,11 @@
 #include "artifacts/sigv4.h"
 
-#include <openssl/evp.h>
-#include <openssl/hmac.h>
-#include <openssl/sha.h>
-
 #include <algorithm>
 
 #include "absl/strings/ascii.h"
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/sha256.h"
-#include "base/status.h"
 
 namespace shirabe::artifacts {
 namespace {
@@ -47,15 +41,6 @@ std::string CanonicalRequest(const RequestToSign& request) {
 SigningTime SigningTimeOf(absl::Time now) {
   const absl::TimeZone utc = absl::UTCTimeZone();
   return {absl::FormatTime("%Y%m%d", now, utc), absl::FormatTime("%Y%m%dT%H%M%SZ", now, utc)};
-}
-
-std::string HmacSha256(std::string_view key, std::string_view text) {
-  unsigned char digest[SHA256_DIGEST_LENGTH];
-  unsigned int size = 0;
-  CHECK(HMAC(EVP_sha256(), key.data(), static_cast<int>(key.size()),
-             reinterpret_cast<const unsigned char*>(text.data()), text.size(), digest,
-             &size) != nullptr);
-  return std::string(reinterpret_cast<const char*>(digest), size);
 }
 
 std::string UriEncode(std::string_view text, bool slashes) {
@@ -95,7 +80,7 @@ std::string Signer::Signature(const RequestToSign& request, const SigningTime& t
   for (const std::string& part : {region, service, std::string("aws4_request")}) {
     key = HmacSha256(key, part);
   }
-  return absl::BytesToHexString(HmacSha256(key, text));
+  return HexHmacSha256(key, text);
 }
 
 std::string Signer::Authorization(const RequestToSign& request, const SigningTime& time) const {

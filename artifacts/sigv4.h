@@ -55,7 +55,4 @@ std::string UriEncode(std::string_view text, bool slashes);
 // name=value&…, encoded, in ascending order.
 std::string EncodeQuery(NamedValues query);
 
-// Of SHA-256, in bytes.
-std::string HmacSha256(std::string_view key, std::string_view text);
-
 }  // namespace shirabe::artifacts

@@ -31,12 +31,16 @@ std::string HexSha256(std::string_view bytes) {
   return Hexadecimal(digest);
 }
 
-std::string HexHmacSha256(std::string_view key, std::string_view bytes) {
+std::string HmacSha256(std::string_view key, std::string_view bytes) {
   unsigned char digest[SHA256_DIGEST_LENGTH];
   CHECK(HMAC(FetchedSha256(), key.data(), static_cast<int>(key.size()),
              reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size(), digest,
              nullptr) != nullptr);
-  return Hexadecimal(digest);
+  return std::string(reinterpret_cast<const char*>(digest), sizeof digest);
+}
+
+std::string HexHmacSha256(std::string_view key, std::string_view bytes) {
+  return absl::BytesToHexString(HmacSha256(key, bytes));
 }
 
 void Sha256::Free::operator()(evp_md_ctx_st* context) const { EVP_MD_CTX_free(context); }

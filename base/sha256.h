@@ -1,5 +1,5 @@
-// SHA-256, in hexadecimal. The functions are thread-safe; an object is used by one thread at a
-// time.
+// SHA-256, in hexadecimal where a name says so. The functions are thread-safe; an object is used by
+// one thread at a time.
 #pragma once
 
 #include <memory>
@@ -11,7 +11,8 @@ struct evp_md_ctx_st;
 namespace shirabe {
 
 std::string HexSha256(std::string_view bytes);
-// HMAC-SHA-256 (RFC 2104): that the bytes come from one who knows the key.
+// HMAC-SHA-256 (RFC 2104), 32 bytes: that the bytes come from one who knows the key.
+std::string HmacSha256(std::string_view key, std::string_view bytes);
 std::string HexHmacSha256(std::string_view key, std::string_view bytes);
 
 // Of more than fits into memory at once.
