@@ -2,10 +2,12 @@
 # All tests, or one tier of them:
 #   tests/run.sh [tidy|thread-safety|unit|contract|simulation|integration|attack|web|cluster|e2e]…
 #   tests/run.sh [api|arm64|gpu|katib|lint|variants|release|sanitizers|fuzz|soak]…
-# Without an argument: the first line, as far as this machine can carry it; api (Schemathesis),
-# arm64 (built for it, and emulated by QEMU), gpu (the library for GPUs on a real one), katib
-# (Katib's own tests of its services), lint (clang-tidy), variants (the recipes of ARCHITECTURE.md),
-# release (every artefact, installed somewhere), sanitizers, fuzz and soak run when they are named.
+# Without an argument: the first line, as far as this machine can carry it. Of it tidy,
+# thread-safety, contract and simulation, which only compute, run behind the others at the lowest
+# priority. Those of the second line fetch, build again or run long: api (Schemathesis), arm64
+# (built for it, and emulated by QEMU), gpu (the library for GPUs on a real one), katib (Katib's own
+# tests of its services), lint (clang-tidy), variants (the recipes of ARCHITECTURE.md), release
+# (every artefact, installed somewhere), sanitizers, fuzz and soak.
 # What is skipped is said at the end, with the reason. Installs what is missing first
 # (deploy/setup.sh test).
 #
@@ -135,6 +137,54 @@ run_ctest() {
     FAILED+=("$labels, built as $preset")
   fi
   count_cases "$folder"
+}
+
+# ---- tiers behind the others --------------------------------------------------------------------
+
+BEHIND=  # what runs them
+BEHIND_LOG=$RESULTS/behind.log
+BEHIND_SUMS=$RESULTS/behind.sums
+
+# start_behind TIER…: these only compute, and get what those in front leave of the processors while
+# they wait, which is most of it.
+start_behind() {
+  rm -f "$BEHIND_SUMS"
+  set -m # a process group of its own, to be ended with all that it started
+  behind "$@" >"$BEHIND_LOG" 2>&1 &
+  BEHIND=$!
+  set +m
+  trap 'kill -- "-$BEHIND" 2>/dev/null || true' EXIT
+}
+
+behind() {
+  local tier
+  trap - EXIT
+  renice -n 19 -p "$BASHPID" >/dev/null
+  PASSED_COUNT=0 FAILED_COUNT=0 SKIPPED=() FAILED=()
+  for tier in "$@"; do
+    headline "$tier"
+    "tier_${tier//-/_}"
+  done
+  headline "ended"
+  declare -p PASSED_COUNT FAILED_COUNT SKIPPED FAILED >"$BEHIND_SUMS"
+}
+
+# Waits for them and adds up.
+join_behind() {
+  local passed=$PASSED_COUNT failed=$FAILED_COUNT skips=("${SKIPPED[@]}") names=("${FAILED[@]}")
+  [ -n "$BEHIND" ] || return 0
+  wait "$BEHIND" || true
+  trap - EXIT
+  cat "$BEHIND_LOG"
+  if [ ! -s "$BEHIND_SUMS" ]; then
+    FAILED+=("behind the others: it ended before all tests were run")
+    return
+  fi
+  eval "$(sed 's/^declare -[-a-z]* //' "$BEHIND_SUMS")"
+  PASSED_COUNT=$((PASSED_COUNT + passed))
+  FAILED_COUNT=$((FAILED_COUNT + failed))
+  SKIPPED=("${skips[@]}" "${SKIPPED[@]}")
+  FAILED=("${names[@]}" "${FAILED[@]}")
 }
 
 # ---- the tiers ----------------------------------------------------------------------------------
@@ -358,12 +408,14 @@ usage() {
 }
 
 main() {
-  local tier all="tidy thread-safety unit contract simulation integration attack web cluster e2e"
+  local tier all="unit integration attack web cluster e2e"
+  local computing="tidy thread-safety contract simulation"
   local named="api arm64 gpu katib lint variants release sanitizers fuzz soak"
   for tier in "$@"; do
-    [[ " $all $named " == *" $tier "* ]] || usage
+    [[ " $all $computing $named " == *" $tier "* ]] || usage
   done
   if [ $# = 0 ]; then
+    local whole=1
     # shellcheck disable=SC2086 # a list of words
     set -- $all
     skip "${named// /, }: they fetch, build again or run long; name them"
@@ -376,10 +428,13 @@ main() {
     headline "build"
     build release all
   fi
+  # shellcheck disable=SC2086 # a list of words
+  [ -z "${whole:-}" ] || start_behind $computing
   for tier in "$@"; do
     headline "$tier"
     "tier_${tier//-/_}"
   done
+  join_behind
   finish
 }
 
