@@ -172,11 +172,23 @@ function drawSelected(
   context.restore();
 }
 
-// The lanes in sight, one by one. Gives back those whose parts are too many, which are drawn by
-// `rows` where it has their pictures.
+function lanesInSight(canvas: HTMLCanvasElement, { lanes, scroll }: Scene): [number, number] {
+  const last = Math.ceil((scroll + canvas.clientHeight) / LANE) + 1;
+  return [Math.max(0, Math.floor(scroll / LANE)), Math.min(lanes.count, last)];
+}
+
+// The lanes in sight whose parts are too many to draw each.
+export function denseLanes(canvas: HTMLCanvasElement, scene: Scene): number[] {
+  const [first, last] = lanesInSight(canvas, scene);
+  return Array.from({ length: Math.max(0, last - first) }, (_, i) => first + i)
+    .filter((lane) => partsInSight(scene.lanes, lane, scene.view) === null);
+}
+
+// The lanes in sight, one by one; those whose parts are too many by their pictures in `rows`, and
+// not before these are made.
 export function drawLanes(
   canvas: HTMLCanvasElement, scene: Scene, rows: Map<number, OffscreenCanvas>,
-): number[] {
+): void {
   const { lanes, view, scroll } = scene;
   const context = prepared(canvas, view);
   const height = canvas.clientHeight;
@@ -187,14 +199,11 @@ export function drawLanes(
   context.beginPath();
   context.rect(0, TOP, view.width, height - TOP);
   context.clip();
-  const first = Math.max(0, Math.floor(scroll / LANE));
-  const last = Math.min(lanes.count, Math.ceil((scroll + height) / LANE) + 1);
-  const dense: number[] = [];
+  const [first, last] = lanesInSight(canvas, scene);
   for (let lane = first; lane < last; ++lane) {
     const y = TOP + lane * LANE - scroll;
     const few = partsInSight(lanes, lane, view);
-    if (few === null) dense.push(lane);
-    else for (const i of few) drawPart(context, palette, { lanes, i }, [view, y]);
+    for (const i of few ?? []) drawPart(context, palette, { lanes, i }, [view, y]);
     const row = few === null ? rows.get(lane) : undefined;
     context.imageSmoothingEnabled = false;
     if (row) context.drawImage(row, LEFT, y + 4, view.width - LEFT - RIGHT, LANE - 8);
@@ -206,7 +215,6 @@ export function drawLanes(
   }
   drawSelected(context, scene, [first, last],
     (lane) => ({ y: TOP + lane * LANE - scroll + 2, height: LANE - 4 }));
-  return dense;
 }
 
 export function densityTask(

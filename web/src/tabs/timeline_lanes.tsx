@@ -12,8 +12,8 @@ import { inTurns } from "../turns.js";
 import { go, link, param, setParams } from "../url.js";
 import type { Overview, View } from "./timeline_draw.js";
 import {
-  LANE, LEFT, RIGHT, TOP, densityTask, drawLanes, drawOverview, overview, pictureOf, position,
-  timeAt,
+  LANE, LEFT, RIGHT, TOP, denseLanes, densityTask, drawLanes, drawOverview, overview, pictureOf,
+  position, timeAt,
 } from "./timeline_draw.js";
 
 interface LanesProps {
@@ -82,6 +82,7 @@ function usePicture(
   const [busy, setBusy] = useState(true);
   const id = [view.from, view.to, view.width, tint].join();
   const rows = useMemo(() => new Map<number, OffscreenCanvas>(), [lanes, id]);
+  const stands = useRef(""); // where in the lanes, and how large, what was drawn is
   const element = () => (canvas as { current: HTMLCanvasElement }).current;
   const drawn = () => {
     setBusy(false);
@@ -104,8 +105,19 @@ function usePicture(
       return () => abort.abort();
     }
     const scene = { lanes, view, scroll: size.scroll, selected };
-    const missing = drawLanes(element(), scene, rows).filter((lane) => !rows.has(lane));
-    if (missing.length === 0) return drawn();
+    const place = [size.scroll, size.width, size.height, tint].join();
+    const draw = () => {
+      drawLanes(element(), scene, rows);
+      stands.current = place;
+      drawn();
+    };
+    const missing = denseLanes(element(), scene).filter((lane) => !rows.has(lane));
+    if (missing.length === 0) {
+      if (rows.size === 0) setMerged(null);
+      return draw();
+    }
+    // Where something else is to be seen, what there is of it is seen at once.
+    if (stands.current !== place) drawLanes(element(), scene, rows);
     setBusy(true);
     void (async () => {
       for (const lane of missing) {
@@ -115,13 +127,11 @@ function usePicture(
         rows.set(lane, pictureOf(task, found));
         setMerged({ attempts: found.attempts, width: task.width, height: 1, all: null });
       }
-      drawLanes(element(), scene, rows);
-      drawn();
+      draw();
     })();
     return () => abort.abort();
   }, [lanes, id, size.height, all, all ? 0 : size.scroll, marked]);
-  const current = merged && (all ? merged.all !== null : rows.size > 0 && !merged.all);
-  return [current ? merged : null, busy];
+  return [merged && all === (merged.all !== null) ? merged : null, busy];
 }
 
 function mergedWords(merged: Merged): string {
