@@ -1,4 +1,4 @@
-// logs: what a trial printed, of its newest attempt or of a given one.
+// logs: what a trial printed, of its newest attempt, of a given one, or of all in turn.
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
@@ -15,7 +15,7 @@ constexpr int64_t kChunk = 1 << 16;
 constexpr absl::Duration kLogPoll = absl::Milliseconds(200);
 
 struct LogFlags {
-  bool follow = false;
+  bool follow = false, all = false;
   std::optional<int64_t> attempt;
   std::optional<int64_t> tail;
 };
@@ -63,6 +63,9 @@ StatusOr<int32_t> FindAttempt(client::Client& client, const TrialKey& trial,
                                           " attempts; there is no attempt ", *flags.attempt));
 }
 
+// Goes to stderr, since others read the log.
+std::string Heading(const AttemptKey& key) { return "-- attempt " + AttemptName(key) + " --"; }
+
 StatusOr<bool> IsOver(client::Client& client, const TrialKey& trial, int32_t attempt) {
   ASSIGN_OR_RETURN(const auto attempts,
                    client.ListAttempts({.experiment = trial.experiment, .trial = trial.number}));
@@ -76,6 +79,7 @@ StatusOr<bool> IsOver(client::Client& client, const TrialKey& trial, int32_t att
 // ends.
 StatusOr<int> FollowLog(client::Client& client, const TrialKey& trial, const LogFlags& flags) {
   ASSIGN_OR_RETURN(int32_t attempt, FindAttempt(client, trial, flags));
+  if (flags.all && attempt > 0) Hint(Heading({trial, attempt = 1}));
   int64_t offset = 0;
   if (attempt > 0 && flags.tail) {
     ASSIGN_OR_RETURN(offset, TailOffset(client, {trial, attempt}, *flags.tail));
@@ -91,13 +95,30 @@ StatusOr<int> FollowLog(client::Client& client, const TrialKey& trial, const Log
     if (record.attempts() > attempt && (over || attempt == 0)) {
       attempt = attempt == 0 ? 1 : attempt + 1;
       offset = 0;
-      Hint("-- attempt " + AttemptName({trial, attempt}) + " --");
+      Hint(Heading({trial, attempt}));
       continue;
     }
     const bool ended = record.phase() != v1::TRIAL_PENDING && record.phase() != v1::TRIAL_RUNNING;
     if (ended && (over || attempt == 0)) return 0;
     SleepUninterrupted(kLogPoll);
   }
+}
+
+// Of one whose log is not there, or no longer, it says so.
+StatusOr<int> PrintAllLogs(client::Client& client, const TrialKey& trial, int32_t attempts) {
+  for (int32_t attempt = 1; attempt <= attempts; ++attempt) {
+    const AttemptKey key{trial, attempt};
+    ProgressLine(Heading(key));
+    const Status first = client.ReadLog(key, 0, 1).status();
+    if (absl::IsNotFound(first)) {
+      ProgressLine(std::string(first.message()));
+      continue;
+    }
+    RETURN_IF_ERROR(first);
+    int64_t offset = 0;
+    RETURN_IF_ERROR(PrintMore(client, key, offset));
+  }
+  return 0;
 }
 
 StatusOr<int> PrintLog(client::Client& client, const TrialKey& trial, const LogFlags& flags) {
@@ -107,6 +128,7 @@ StatusOr<int> PrintLog(client::Client& client, const TrialKey& trial, const LogF
                                " has not started yet: it has no log (shirabe describe trial " +
                                TrialName(trial) + " says why)");
   }
+  if (flags.all) return PrintAllLogs(client, trial, attempt);
   const AttemptKey key{trial, attempt};
   int64_t offset = 0;
   if (flags.tail) {
@@ -127,10 +149,16 @@ StatusOr<int> Logs(const Arguments& arguments) {
   options.Arguments("TRIAL", &names, 1, 1);
   options.Flag("-f,--follow", &flags.follow, "go on until the trial has ended");
   options.Number("--attempt", &flags.attempt, 1, "of this attempt");
+  options.Flag("--all-attempts", &flags.all, "of each attempt in turn, the first one first");
   options.Number("--tail", &flags.tail, 0, "only the last N lines");
   AddGlobals(options, &globals);
   ASSIGN_OR_RETURN(const bool done, ParseAll(options, globals, arguments));
   if (done) return 0;
+  if (flags.all && (flags.attempt || flags.tail)) {
+    return UsageError(
+        "--all-attempts prints whole logs of all: it does not go with --attempt or "
+        "--tail");
+  }
   ASSIGN_OR_RETURN(const Session session, OpenSession(globals, /*read_only=*/true));
   ASSIGN_OR_RETURN(const TrialKey trial, TrialArgument(names[0], session.ns));
   return flags.follow ? FollowLog(*session.client, trial, flags)

@@ -25,6 +25,23 @@ pools:
 END
 }
 
+# Whatever a trial that was preempted has printed: the log of each attempt, once and in their order.
+all_logs() {
+  local trial attempts attempt
+  read -r trial attempts < <(SHIRABE_HOME=$work/spot shirabe get attempts "$1" -o json | python3 -c '
+import collections, json, sys
+attempts = collections.Counter(one["trial"] for one in json.load(sys.stdin)["items"])
+print(*attempts.most_common(1)[0])')
+  [ "$attempts" -gt 1 ]
+  for attempt in $(seq "$attempts"); do
+    SHIRABE_HOME=$work/spot shirabe logs "$trial" --attempt "$attempt"
+  done >"$work/each.log"
+  SHIRABE_HOME=$work/spot shirabe logs "$trial" --all-attempts >"$work/all.log" 2>"$work/all.err"
+  cmp "$work/each.log" "$work/all.log"
+  [ "$(grep -c -- "^-- attempt $trial-a[0-9]* --$" "$work/all.err")" = "$attempts" ]
+  SHIRABE_HOME=$work/spot shirabe logs "$trial" --all-attempts -f 2>/dev/null | cmp - "$work/all.log"
+}
+
 # compare NAME FILE PARALLEL
 compare() {
   local name=$1 parallel=$3
@@ -66,6 +83,7 @@ resumes() {
 }
 
 compare digits deploy/examples/digits.yaml 1
+all_logs digits
 compare digits-sobol deploy/examples/digits-sobol.yaml 4
 [ "$(resumes)" -gt 0 ] || {
   echo "no attempt went on from a checkpoint" >&2

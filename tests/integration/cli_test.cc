@@ -238,6 +238,9 @@ TEST_F(CliTest, AnExperimentThatFailsExitsWith8AndSaysWhere) {
   EXPECT_EQ(cli_.Run({"describe", "fails"}).code, 0);
   EXPECT_THAT(described.out, HasSubstr("Last lines:\n  no luck\n"));
   EXPECT_EQ(cli_.Run({"logs", "fails/1"}).out, "no luck\n");
+  const Outcome logs = cli_.Run({"logs", "fails/1", "--all-attempts"});
+  EXPECT_EQ(logs.out, "no luck\n");
+  EXPECT_THAT(logs.err, HasSubstr("-- attempt fails-1-a1 --"));
   EXPECT_EQ(cli_.Run({"best", "fails"}).code, 3);
 }
 

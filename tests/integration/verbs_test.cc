@@ -372,6 +372,7 @@ TEST_F(VerbsTest, EveryReaderReadsTheSame) {
   for (const Words& words : readers) One(words);
   One({"get", "exp", "nobody"}, 3);
   One({"logs", "asked/9"}, 3);
+  One({"logs", "asked/1", "--all-attempts", "--tail", "2"}, 2);
   One({"events", "asked", "-A"}, 2);
   One({"importance", "nobody"}, 3);
   One({"importance", "asked", "--method", "fanova"}, 2);
