@@ -66,6 +66,7 @@ class Sidecar {
       : options_(options),
         pod_(*options.pod),
         stop_(std::move(stop)),
+        began_(options.clock->Monotonic()),
         rng_(Fingerprint(RandomBytes(8))),
         layout_(pod_.home()),
         store_(&layout_),
@@ -276,8 +277,15 @@ class Sidecar {
 
   bool IsGraceOver() { return acknowledged_at_.has_value() && Now() >= Deadline(); }
 
+  // Whatever the collector waits for, as Katib's do: of the processes that it found when it began,
+  // ours is one. A life is long enough not to be one of many.
+  bool MakesWay() {
+    return ended_ && completed_ && v1::TraitsOf(pod_.config.collector()).container() &&
+           Now() >= began_ + options_.stay;
+  }
+
   bool IsFinished() {
-    if (!acknowledged_at_) return false;
+    if (!acknowledged_at_) return MakesWay();
     if (completed_ || denied_) return true;
     // Asked to end alone, beside a program that runs on: our successor sends the rest.
     const bool nothing_left = server_reached_ && failures_ == 0 && !ended_ && !uploader_.Scan();
@@ -302,6 +310,7 @@ class Sidecar {
   const SidecarOptions options_;
   const Pod& pod_;
   const std::stop_token stop_;
+  const absl::Duration began_;
   Rng rng_;
   const trial::FileLayout layout_;
   const trial::CheckpointStore store_;

@@ -36,7 +36,11 @@ class SidecarTest : public testing::Test {
     options.interval = absl::Milliseconds(20);
     options.urgent = absl::Milliseconds(20);
     options.patience = absl::Seconds(2);
-    thread_ = std::jthread([options](const std::stop_token& stop) { RunSidecar(options, stop); });
+    options.stay = absl::Milliseconds(50);
+    thread_ = std::jthread([this, options](const std::stop_token& stop) {
+      RunSidecar(options, stop);
+      ended_ = true;
+    });
   }
   // SIGTERM; returns once it has ended.
   void Stop() {
@@ -52,6 +56,7 @@ class SidecarTest : public testing::Test {
   const FakeProgram program_;
   std::unique_ptr<ServerLink> link_;
   std::string words_;
+  std::atomic<bool> ended_ = false;
   std::jthread thread_;
 };
 
@@ -76,6 +81,23 @@ TEST_F(SidecarTest, ALifeOfAProgram) {
   EXPECT_EQ(server_.Copy("log"), "hello\nbye");
   EXPECT_EQ(server_.Copy("metrics.jsonl"), "{\"step\":1,\"metrics\":{\"loss\":1}}\n");
   Stop();
+  EXPECT_EQ(words_, "");
+}
+
+// Katib's collectors wait for all processes that they found when they began.
+TEST_F(SidecarTest, MakesWayForACollectorOfTheUsersOnceAllIsSent) {
+  pod_.config.mutable_collector()->mutable_collector()->set_kind(v1::CUSTOM);
+  program_.Begin();
+  program_.Print(Lines(0, 1000));
+  Start();
+  EXPECT_TRUE(Eventually([this] { return server_.Copy("log") == Lines(0, 1000); }));
+  EXPECT_FALSE(ended_);
+  EndProgram();
+  EXPECT_TRUE(Eventually([this] { return ended_.load(); }));
+  EXPECT_TRUE(server_.complete());
+  ended_ = false;
+  Start();  // as the kubelet does
+  EXPECT_TRUE(Eventually([this] { return ended_.load(); }));
   EXPECT_EQ(words_, "");
 }
 

@@ -181,17 +181,65 @@ TEST(PodBuild, ACollectorsFileThatWouldHideTheProgramIsRefused) {
   EXPECT_THAT(MountPaths(Pod(built.object).program), ElementsAre("/shirabe", "/app/logs"));
 }
 
-TEST(PodBuild, ACustomCollectorRunsBesideTheProgram) {
+AttemptRequest WithCustom(const std::string& container) {
   AttemptRequest request = WithFile("/logs/metrics.log");
   auto* collector = request.cluster.collector.mutable_collector();
   collector->set_kind(v1::CUSTOM);
-  *collector->mutable_custom_collector() = ParseStruct(R"({"image": "collect:1"})");
+  *collector->mutable_custom_collector() = ParseStruct(container);
+  return request;
+}
+
+// As Katib places it: it looks for the program's process, waits for its end, and ends.
+TEST(PodBuild, ACustomCollectorRunsAfterTheProgramAndSeesItsProcesses) {
+  AttemptRequest request = WithCustom(R"({"image": "collect:1", "restartPolicy": "Always"})");
+  request.cluster.volume.set_claim("ckpt");
   const AttemptObject built = Build(request);
-  const Json& custom = Pod(built.object).spec["initContainers"].back();
+  const Pod pod(built.object);
+  const Json& custom = pod.spec["containers"].back();
   EXPECT_EQ(custom["name"], "metrics-collector");
-  EXPECT_EQ(custom["restartPolicy"], "Always");
+  EXPECT_FALSE(custom.contains("restartPolicy"));
   EXPECT_THAT(MountPaths(custom), ElementsAre("/logs"));
   EXPECT_EQ(Variable(custom, "SHIRABE_TRIAL"), "exp-3");
+  EXPECT_EQ(pod.spec["containers"][0]["name"], "main");
+  EXPECT_TRUE(pod.spec["shareProcessNamespace"]);
+  EXPECT_EQ(built.recipe.collector, "metrics-collector");
+  EXPECT_EQ(RecipeOf(built.object).collector, "metrics-collector");
+  EXPECT_FALSE(Pod(Build(WithFile("/logs/metrics.log")).object)
+                   .spec.contains("shareProcess"
+                                  "Namespace"));
+}
+
+// Processes of the same user may look into each other's files: of the sidecar's there is none that
+// the program does not have, but for the token that speaks for this attempt alone.
+TEST(PodBuild, BesideACustomCollectorTheSidecarHoldsNothingElse) {
+  AttemptRequest request = WithCustom(R"({"name": "csv", "image": "collect:1"})");
+  request.cluster.volume.set_claim("ckpt");
+  const AttemptObject built = Build(request);
+  const Pod pod(built.object);
+  std::vector<std::string> more = MountPaths(pod.program);
+  more.push_back(kTokens);
+  EXPECT_THAT(MountPaths(pod.sidecar), testing::UnorderedElementsAreArray(more));
+  ASSERT_EQ(pod.sidecar["env"].size(), 1u);
+  const v1::PodConfig config = ConfigOf(pod.sidecar);
+  EXPECT_TRUE(config.token().empty());
+  for (const Json& volume : pod.spec["volumes"]) {
+    if (volume["name"] != "shirabe-token") continue;
+    const Json& source = volume["projected"]["sources"][0]["serviceAccountToken"];
+    EXPECT_EQ(source["audience"], "shirabe-pods");
+  }
+}
+
+TEST(PodBuild, ACustomCollectorThatTakesWhatIsOursIsRefused) {
+  for (const char* volume : {"shirabe-token", "shirabe-home"}) {
+    EXPECT_THAT(Refusal(WithCustom(absl::StrCat(
+                    R"({"name": "csv", "volumeMounts": [{"mountPath": "/x", "name": ")", volume,
+                    R"("}]})"))),
+                HasSubstr("customCollector[0].volumeMounts[0].name"));
+  }
+  EXPECT_THAT(Refusal(WithCustom(R"({"name": "shirabe-sidecar"})")),
+              HasSubstr("that Shirabe adds"));
+  EXPECT_THAT(Refusal(WithCustom(R"({"name": "main"})")),
+              HasSubstr("customCollector.name: \"main\" is a container of the trial's own pod"));
 }
 
 }  // namespace

@@ -196,7 +196,8 @@ AttemptRecipe RecipeFor(const AttemptRequest& request) {
           .primary_labels = {from.primary_pod_labels().begin(), from.primary_pod_labels().end()},
           .success_condition = from.success_condition(),
           .failure_condition = from.failure_condition(),
-          .retain = from.retain()};
+          .retain = from.retain(),
+          .collector = CustomCollectorName(request)};
 }
 
 // Of the pods of an indexed Job the first is the primary one, unless labels say otherwise.

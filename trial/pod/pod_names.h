@@ -83,6 +83,7 @@ struct AttemptRecipe {
   std::string failure_condition;
   bool retain = false;
   bool instrumented = false;  // our containers are in the primary pod
+  std::string collector;      // container of the user's that reports once the program has ended
 };
 
 // With the three labels, the digest of the token and the recipe. `object` must be an object.
