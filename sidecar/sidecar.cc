@@ -22,6 +22,7 @@
 #include "sidecar/server_link.h"
 #include "sidecar/trainer_endpoint.h"
 #include "trial/checkpoint/checkpoint_committer.h"
+#include "trial/checkpoint/katib_folder.h"
 #include "trial/pod/final_sync_log.h"
 
 namespace shirabe::sidecar {
@@ -74,7 +75,7 @@ class Sidecar {
         uploader_(&pod_),
         scraper_(pod_),
         committer_(&layout_, options.clock, [this](const ExperimentKey&) { Wake(); }) {
-    committer_.Watch(pod_.key);
+    if (pod_.checkpoints) committer_.Watch(pod_.key);
     auto endpoint = OpenTrainerEndpoint(pod_, [this] { Wake(); });
     if (endpoint.ok()) {
       trainer_endpoint_ = *std::move(endpoint);
@@ -124,8 +125,19 @@ class Sidecar {
     if (!ending_at_) ending_at_ = BeginOfEnd(asked);
     const bool over = program_state_.ended || (asked && !program_state_.started);
     scraper_.Tick(over);
-    if (over && !ended_) committer_.End(pod_.key);
+    if (over && !ended_) EndCheckpoints();
     ended_ = over;
+  }
+
+  void EndCheckpoints() {
+    if (!pod_.checkpoints) return;
+    const auto& exit = program_state_.exit;
+    const bool well = exit && exit->code() == 0 && exit->signal() == 0;
+    const Status saved = well ? trial::SaveKatibFolder(layout_, pod_.key) : absl::OkStatus();
+    if (!saved.ok()) {
+      Log(LogLevel::kWarning, "the program's checkpoint is not kept", {{"error", Message(saved)}});
+    }
+    committer_.End(pod_.key);
   }
 
   // When the grace of the pod began to run, as far as we know.

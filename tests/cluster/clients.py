@@ -1,5 +1,8 @@
-"""Katib's clients in pods, with Katib's own SDK: clients.py collect|push|ask …"""
+"""Katib's clients in pods, with Katib's own SDK, and what their test needs outside of pods:
+clients.py collect|push|ask|shell|generations …
+"""
 
+import json
 import os
 import sys
 import time
@@ -82,4 +85,36 @@ def ask(experiment: str) -> None:
     print("answered")
 
 
-{"collect": collect, "push": push, "ask": ask}[sys.argv[1]](*sys.argv[2:])
+# What deploy/examples/katib-pbt/train.py does, in a shell: it counts the generations.
+SCRIPT = """
+file=/var/log/katib/checkpoints/training.ckpt
+step=0
+[ ! -f $file ] || step=$(cat $file)
+step=$((step + 1))
+echo "Validation-accuracy=0.$step"
+echo $step >$file
+"""
+
+
+def shell() -> None:
+    """Makes of the example, on the standard input, one for an image that the cluster has."""
+    experiment = json.load(sys.stdin)
+    spec = experiment["spec"]
+    spec.update(maxTrialCount=6, parallelTrialCount=2)
+    for setting in spec["algorithm"]["algorithmSettings"]:
+        if setting["name"] == "n_population":
+            setting["value"] = "2"
+    pod = spec["trialTemplate"]["trialSpec"]["spec"]["template"]["spec"]
+    pod["containers"][0].update(image="localhost/tiny:1", command=["sh", "-c", SCRIPT, "train"])
+    json.dump(experiment, sys.stdout)
+
+
+def generations(path: str) -> None:
+    """Of six trials two begin, two go on from step 1 and two from step 2."""
+    attempts = json.loads(Path(path).read_text())["items"]
+    steps = sorted(int(one.get("resumedFromStep", 0)) for one in attempts)
+    assert steps == [0, 0, 1, 1, 2, 2], steps
+
+
+PARTS = {one.__name__: one for one in (collect, push, ask, shell, generations)}
+PARTS[sys.argv[1]](*sys.argv[2:])

@@ -14,8 +14,8 @@ trap show_state EXIT
 SDK=$CLUSTER_CACHE/katib-sdk-0.19.0
 
 # The python3 and the SDK of this machine, in containers that have neither.
-MOUNTS='[{name: usr, mountPath: /usr}, {name: lib, mountPath: /lib}, {name: lib64, mountPath: /lib64},
-  {name: sdk, mountPath: /sdk}, {name: tests, mountPath: /tests}]'
+MOUNTS='[{name: usr, mountPath: /usr}, {name: lib, mountPath: /lib},
+  {name: lib64, mountPath: /lib64}, {name: sdk, mountPath: /sdk}, {name: tests, mountPath: /tests}]'
 VOLUMES="[{name: usr, hostPath: {path: /usr}}, {name: lib, hostPath: {path: /usr/lib}},
   {name: lib64, hostPath: {path: /usr/lib64}}, {name: sdk, hostPath: {path: $SDK}},
   {name: tests, hostPath: {path: $HERE}}]"
@@ -78,7 +78,7 @@ install_shirabe
 
 step "a custom collector, one that reports nothing, and a program that pushes"
 # shellcheck disable=SC2016 # for the pod's shell
-PROGRAM='[sh, -c, "sleep 6; echo accuracy=0.5 >/katib/mnist.log; echo accuracy=0.75 >>/katib/mnist.log"]'
+PROGRAM='[sh, -c, "sleep 6; printf \"accuracy=0.5\\naccuracy=0.75\\n\" >/katib/mnist.log"]'
 experiment custom "$(collector "$CLIENTS, collect, /katib/mnist.log")" "$PROGRAM"
 experiment mute "$(collector 'sh, -c, exit 3')" "$PROGRAM"
 experiment pushed '{collector: {kind: Push}}' \
@@ -101,7 +101,28 @@ eventually 60 "the success of custom" is True condition custom Succeeded
 equal "the end of its trial" Succeeded "$(trial custom-1 type)"
 expect "its best value" has '"latest":"0.75"' kubectl get experiments.kubeflow.org custom \
   -o 'jsonpath={.status.currentOptimalTrial}'
-expect "why that of the other has none" has 'its collector logger-and-collector ended with exit code 3' \
-  trial mute-1 message
+expect "why that of the other has none" \
+  has 'its collector logger-and-collector ended with exit code 3' trial mute-1 message
 equal "and so" MetricsUnavailable "$(trial mute-1 type)"
 eventually 60 "the success of pushed" is True condition pushed Succeeded
+
+step "population-based training, with the checkpoint where Katib's programs have it"
+mkdir -m 1777 "$CLUSTER/pbt"
+kubectl apply -f - <<END >/dev/null
+apiVersion: v1
+kind: PersistentVolume
+metadata: {name: pbt}
+spec:
+  capacity: {storage: 1Gi}
+  accessModes: [ReadWriteOnce]
+  hostPath: {path: $CLUSTER/pbt}
+END
+kubectl create --dry-run=client -o json -f "$SOURCE/deploy/examples/katib-pbt.yaml" |
+  python3 "$HERE/clients.py" shell | kubectl apply -f - >/dev/null
+eventually 90 "the success of katib-pbt" is True condition katib-pbt Succeeded
+inside_controller get attempts katib-pbt -o json >"$CLUSTER/attempts.json"
+expect "three generations, each from its parent's checkpoint" \
+  python3 "$HERE/clients.py" generations "$CLUSTER/attempts.json"
+expect "where the last one began" has 'from step 2' inside_controller describe trial katib-pbt/6
+kubectl delete experiments.kubeflow.org katib-pbt >/dev/null
+eventually 60 "that its claim is gone" is "" kubectl get persistentvolumeclaims -o name

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "tests/sidecar/pod_harness.h"
+#include "trial/checkpoint/katib_folder.h"
 #include "trial/pod/final_sync_log.h"
 
 namespace shirabe::sidecar {
@@ -82,6 +83,37 @@ TEST_F(SidecarTest, ALifeOfAProgram) {
   EXPECT_EQ(server_.Copy("metrics.jsonl"), "{\"step\":1,\"metrics\":{\"loss\":1}}\n");
   Stop();
   EXPECT_EQ(words_, "");
+}
+
+// Programs of Katib's save in one folder, in place, and their checkpoint counts once they have
+// ended.
+TEST_F(SidecarTest, WhatIsInKatibsFolderAtTheEndIsACheckpoint) {
+  const trial::FileLayout layout(pod_.home());
+  const std::string folder = trial::KatibFolder(layout.Paths(kKey));
+  ASSERT_TRUE(MakeDirs(folder).ok());
+  Start();
+  program_.Begin();
+  ASSERT_TRUE(WriteFileAtomic(folder + "/training.ckpt", "weights").ok());
+  program_.Print("saved\n");
+  EXPECT_TRUE(Eventually([this] { return server_.Copy("log") == "saved\n"; }));
+  EXPECT_EQ(server_.state().checkpoints_size(), 0);
+  EndProgram();
+  EXPECT_TRUE(Eventually([this] { return server_.complete(); }));
+  ASSERT_EQ(server_.state().checkpoints_size(), 1);
+  EXPECT_EQ(server_.state().checkpoints(0).step(), 1);
+}
+
+// One pod of several: its checkpoint is not one of all.
+TEST_F(SidecarTest, CommitsNoneWhereNoneAreKept) {
+  pod_.checkpoints = false;
+  Start();
+  program_.Begin();
+  program_.Save(10, "weights");
+  program_.Print("bye");
+  EndProgram();
+  EXPECT_TRUE(Eventually([this] { return server_.complete(); }));
+  EXPECT_EQ(server_.state().checkpoints_size(), 0);
+  EXPECT_EQ(server_.Copy("log"), "bye");
 }
 
 // Katib's collectors wait for all processes that they found when they began.

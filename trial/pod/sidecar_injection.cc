@@ -10,6 +10,7 @@
 #include "base/text/number.h"
 #include "google/protobuf/util/time_util.h"
 #include "proto/shirabe/v1/collector_traits.h"
+#include "trial/checkpoint/katib_folder.h"
 #include "trial/local/supervisor_records.h"
 #include "trial/local/trial_environment.h"
 #include "trial/pod/pod_names.h"
@@ -197,6 +198,10 @@ StatusOr<Json> FoldersContainer(const Injection& injection, const PodVolumes& vo
 StatusOr<Json> InitContainer(const Injection& injection, const PodVolumes& volumes) {
   Json container = OurContainer(injection, kInitContainer, "init");
   ASSIGN_OR_RETURN(container["env"], ConfigVariable(InitConfig(injection)));
+  const std::string katib = KatibPath(injection.request.environment);
+  if (!katib.empty()) {
+    container["env"].push_back({{"name", kKatibFolderVariable}, {"value", Literal(katib)}});
+  }
   container["volumeMounts"] = volumes.shared;
   Append(volumes.init, container["volumeMounts"]);
   return container;
@@ -209,6 +214,9 @@ StatusOr<Json> Sidecar(const Injection& injection, const PodVolumes& volumes,
   Json container = OurContainer(injection, kSidecarContainer, "sidecar");
   container["restartPolicy"] = "Always";
   ASSIGN_OR_RETURN(container["env"], ConfigVariable(SidecarConfig(injection, path)));
+  if (!injection.checkpoints) {
+    container["env"].push_back({{"name", kPodCheckpointsVariable}, {"value", kPodNoCheckpoints}});
+  }
   container["volumeMounts"] = volumes.shared;
   Append(volumes.collector, container["volumeMounts"]);
   Append(volumes.token, container["volumeMounts"]);
@@ -299,7 +307,9 @@ absl::Duration WholeGrace(const AttemptRequest& request, const Json& pod_spec) {
 }
 
 void AddPlainEnvironment(const AttemptRequest& request, Json& container) {
-  AddEnvironment(request.environment, container);
+  Environment plain = request.environment;
+  plain.erase(kKatibFolderVariable);
+  AddEnvironment(plain, container);
 }
 
 std::string CustomCollectorName(const AttemptRequest& request) {

@@ -17,7 +17,8 @@ struct Injection {
   const AttemptRequest& request;
   const PodOptions& options;
   const PodTemplate& pod;
-  size_t container = 0;  // index of the primary one
+  size_t container = 0;     // index of the primary one
+  bool checkpoints = true;  // they are committed
 };
 
 // kInvalidArgument, with the path of the field and the fix.
