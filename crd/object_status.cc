@@ -153,8 +153,16 @@ Json PendingStatusJson(const PendingObject& unrecorded) {
   return {{"conditions", conditions}, {"shirabe", extras}};
 }
 
-ObjectJson TrialObject(const view::TrialRenderer& view, const v1::Trial& trial, const Json& owner) {
+ObjectJson TrialObject(const view::TrialRenderer& view, const v1::TrialTemplate& from,
+                       const v1::Trial& trial, const Json& owner) {
   Json tree = Plain(view(trial));
+  // By these Katib's SDK finds the pod, and the container whose log it shows.
+  if (from.has_trial_spec() || from.has_config_map()) {
+    tree["spec"]["primaryContainerName"] = from.primary_container_name();
+  }
+  for (const auto& [name, value] : from.primary_pod_labels()) {
+    tree["spec"]["primaryPodLabels"][name] = value;
+  }
   // What an algorithm calls a trial need not be a label's value in Kubernetes.
   for (const auto& [name, value] : trial.labels()) tree["spec"]["labels"][name] = value;
   tree["metadata"] = MetadataFor(TrialName({ExperimentKeyOf(trial), trial.number()}), owner);

@@ -45,8 +45,8 @@ struct ObjectJson {
 };
 
 // `owner` is the Experiment object: with it they go.
-ObjectJson TrialObject(const view::TrialRenderer& view, const v1::Trial& trial,
-                       const kube::Json& owner);
+ObjectJson TrialObject(const view::TrialRenderer& view, const v1::TrialTemplate& from,
+                       const v1::Trial& trial, const kube::Json& owner);
 
 // `live`: the trials that have not ended.
 ObjectJson SuggestionObject(const v1::Experiment& experiment, const std::vector<v1::Trial>& live,

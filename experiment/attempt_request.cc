@@ -11,8 +11,10 @@
 #include "experiment/retry_policy.h"
 #include "experiment/spec/objective_value.h"
 #include "experiment/spec/start_point.h"
+#include "trial/checkpoint/katib_folder.h"
 #include "trial/inactive_parameters.h"
 #include "trial/pod/pod_names.h"
+#include "trial/pod/pod_volumes.h"
 #include "trial/trial_template.h"
 
 namespace shirabe::experiment {
@@ -102,6 +104,10 @@ StatusOr<trial::AttemptRequest> RequestFor(const ExperimentState& state,
   }
   request.primary_container = trial_template.primary_container_name();
   request.environment = Environment(state, trial, attempt);
+  for (const v1::Setting& setting : state.experiment().spec().algorithm().algorithm_settings()) {
+    if (setting.name() != trial::kKatibFolderSetting) continue;
+    request.environment[trial::kKatibFolderVariable] = setting.value();
+  }
   request.parameters_json = ParametersJson(trial);
   request.working_dir = working_dir;
   request.grace = GraceOf(state.experiment());
@@ -109,7 +115,8 @@ StatusOr<trial::AttemptRequest> RequestFor(const ExperimentState& state,
   request.cluster.trial_template.clear_trial_spec();
   request.cluster.collector = state.experiment().spec().metrics_collector_spec();
   request.cluster.metrics = WantedMetrics(state.experiment().spec().objective());
-  request.cluster.volume = state.experiment().spec().shirabe().checkpoint().volume();
+  request.cluster.volume = trial::VolumeFor(
+      state.key(), state.experiment().spec().shirabe().checkpoint().volume(), request.environment);
   const auto& annotations = state.experiment().metadata().annotations();
   const auto owner = annotations.find(kObjectUid);
   if (owner != annotations.end()) request.cluster.owner = owner->second;

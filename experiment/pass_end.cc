@@ -155,7 +155,10 @@ void CompleteTrial(const TrialEdit& edit, std::string reason) {
     const metrics::Source source = SourceOf(edit.in, trial, edit.trial.attempt());
     phase = v1::TRIAL_METRICS_UNAVAILABLE;
     reason = "MetricsUnavailable";
-    trial.set_message(Printable(metrics::DescribeSource(*edit.in.state.setup().collector, source)));
+    std::string why = metrics::DescribeSource(*edit.in.state.setup().collector, source);
+    const std::string& end = edit.trial.attempt().message();
+    if (!end.empty()) why += "; " + end;
+    trial.set_message(Printable(why));
     edit.trial.mutable_attempt().set_log_tail(LogTail(source.files.log));
   } else if (!trial.has_objective()) {
     reason = "ObjectiveNotFinite";

@@ -18,6 +18,8 @@ struct Pod {
   AttemptKey key;
   trial::AttemptPaths paths;  // in the pod
   std::string root;           // /shirabe; another one in tests
+  bool checkpoints = true;    // they are committed
+  bool katib_folder = false;  // the program knows one: trial/checkpoint/katib_folder.h
 
   std::string home() const;  // of checkpoints and outputs
   std::string run(const std::string& name) const { return paths.dir + "/" + name; }

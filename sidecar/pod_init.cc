@@ -23,6 +23,7 @@
 #include "trial/checkpoint/checkpoint_folder.h"
 #include "trial/checkpoint/checkpoint_resumer.h"
 #include "trial/checkpoint/checkpoint_store.h"
+#include "trial/checkpoint/katib_folder.h"
 #include "trial/file_layout.h"
 #include "trial/local/attempt_endpoints.h"
 #include "trial/local/spawn_supervisor.h"
@@ -213,6 +214,9 @@ Status Init(const Pod& pod) {
   RETURN_IF_ERROR(PlaceSupervisor(pod));
   RETURN_IF_ERROR(WriteFileAtomic(pod.paths.params_file, pod.config.parameters_json()));
   ASSIGN_OR_RETURN(const std::string resume_from, Resuming(pod, &layout).Run());
+  if (pod.katib_folder) {
+    RETURN_IF_ERROR(trial::FillKatibFolder(layout, pod.key, /*open_to_all=*/true));
+  }
   ASSIGN_OR_RETURN(const std::string trainer_lines, PrepareTrainerEndpoint(pod));
   RETURN_IF_ERROR(WriteFileAtomic(
       pod.run("env"), absl::StrCat("SHIRABE_RESUME_FROM=", resume_from, "\n", trainer_lines)));

@@ -22,6 +22,7 @@
 #include "sidecar/server_link.h"
 #include "sidecar/trainer_endpoint.h"
 #include "trial/checkpoint/checkpoint_committer.h"
+#include "trial/checkpoint/katib_folder.h"
 #include "trial/pod/final_sync_log.h"
 
 namespace shirabe::sidecar {
@@ -66,6 +67,7 @@ class Sidecar {
       : options_(options),
         pod_(*options.pod),
         stop_(std::move(stop)),
+        began_(options.clock->Monotonic()),
         rng_(Fingerprint(RandomBytes(8))),
         layout_(pod_.home()),
         store_(&layout_),
@@ -73,7 +75,7 @@ class Sidecar {
         uploader_(&pod_),
         scraper_(pod_),
         committer_(&layout_, options.clock, [this](const ExperimentKey&) { Wake(); }) {
-    committer_.Watch(pod_.key);
+    if (pod_.checkpoints) committer_.Watch(pod_.key);
     auto endpoint = OpenTrainerEndpoint(pod_, [this] { Wake(); });
     if (endpoint.ok()) {
       trainer_endpoint_ = *std::move(endpoint);
@@ -123,8 +125,19 @@ class Sidecar {
     if (!ending_at_) ending_at_ = BeginOfEnd(asked);
     const bool over = program_state_.ended || (asked && !program_state_.started);
     scraper_.Tick(over);
-    if (over && !ended_) committer_.End(pod_.key);
+    if (over && !ended_) EndCheckpoints();
     ended_ = over;
+  }
+
+  void EndCheckpoints() {
+    if (!pod_.checkpoints) return;
+    const auto& exit = program_state_.exit;
+    const bool well = exit && exit->code() == 0 && exit->signal() == 0;
+    const Status saved = well ? trial::SaveKatibFolder(layout_, pod_.key) : absl::OkStatus();
+    if (!saved.ok()) {
+      Log(LogLevel::kWarning, "the program's checkpoint is not kept", {{"error", Message(saved)}});
+    }
+    committer_.End(pod_.key);
   }
 
   // When the grace of the pod began to run, as far as we know.
@@ -276,8 +289,15 @@ class Sidecar {
 
   bool IsGraceOver() { return acknowledged_at_.has_value() && Now() >= Deadline(); }
 
+  // Whatever the collector waits for, as Katib's do: of the processes that it found when it began,
+  // ours is one. A life is long enough not to be one of many.
+  bool MakesWay() {
+    return ended_ && completed_ && v1::TraitsOf(pod_.config.collector()).container() &&
+           Now() >= began_ + options_.stay;
+  }
+
   bool IsFinished() {
-    if (!acknowledged_at_) return false;
+    if (!acknowledged_at_) return MakesWay();
     if (completed_ || denied_) return true;
     // Asked to end alone, beside a program that runs on: our successor sends the rest.
     const bool nothing_left = server_reached_ && failures_ == 0 && !ended_ && !uploader_.Scan();
@@ -302,6 +322,7 @@ class Sidecar {
   const SidecarOptions options_;
   const Pod& pod_;
   const std::stop_token stop_;
+  const absl::Duration began_;
   Rng rng_;
   const trial::FileLayout layout_;
   const trial::CheckpointStore store_;

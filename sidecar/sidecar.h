@@ -28,10 +28,13 @@ struct SidecarOptions {
   absl::Duration interval = absl::Seconds(1);       // new bytes are sent once in so long,
   absl::Duration urgent = absl::Milliseconds(250);  // and near the end
   absl::Duration patience = absl::Seconds(5);       // with one call
+  absl::Duration stay = absl::Seconds(5);           // before it makes way for a collector
 };
 
-// Until `stop` (SIGTERM) is asked for and all has been sent, or the time for it is over. All three
-// pointers outlive the call.
+// Until `stop` (SIGTERM) is asked for and all has been sent, or the time for it is over. Beside a
+// collector of the user's own, which may wait until no process of the pod is left but its own, also
+// once the program has ended and all has been sent; the kubelet starts it again, and again there is
+// nothing to send. All three pointers outlive the call.
 void RunSidecar(const SidecarOptions& options, std::stop_token stop);
 
 // `shirabe pod stop`: tells the sidecar of this pod that the pod is about to end, so that it sends

@@ -154,9 +154,19 @@ StatusOr<TrialRecords> Read(client::Client& client, const TrialKey& key) {
   return records;
 }
 
-std::string ParentLine(const TrialKey& key, const v1::Parent& parent) {
+// What its attempts have in fact gone on from, once there are any.
+std::string ParentLine(const TrialKey& key, const TrialRecords& records) {
+  const v1::Parent& parent = records.trial.parent();
   if (parent.trial() == 0) return "";
   const std::string name = TrialName({key.experiment, parent.trial()});
+  bool began = false;
+  for (const v1::Attempt& attempt : records.attempts) {
+    if (attempt.resumed_from_trial() == parent.trial()) {
+      return absl::StrCat(name, ", from step ", attempt.resumed_from_step());
+    }
+    began |= attempt.last_step() > 0;
+  }
+  if (began) return name + ", of which no checkpoint was at hand: it began from scratch";
   if (parent.step() == 0) return name + ", from its newest checkpoint";
   return absl::StrCat(name, ", from step ", parent.step());
 }
@@ -181,7 +191,7 @@ StatusOr<std::string> DescribeTrial(client::Client& client, const TrialKey& key,
   page.Line("Ended", ended);
   page.Line("Parameters", client::ShortAssignments(trial.assignments()));
   page.Line("Chosen", trial.explanation());
-  page.Line("Parent", ParentLine(key, trial.parent()));
+  page.Line("Parent", ParentLine(key, records));
   page.Line("Created", When(trial.creation_time(), now));
   page.Line("Started", When(trial.start_time(), now));
   page.Line("Took", TrialSpentLine(experiment, trial, records.attempts, now));

@@ -16,6 +16,7 @@
 #include "sidecar/pod_init.h"
 #include "sidecar/sidecar.h"
 #include "trial/checkpoint/checkpoint_store.h"
+#include "trial/checkpoint/katib_folder.h"
 #include "trial/file_layout.h"
 #include "trial/kubernetes/checkpoint_volume.h"
 
@@ -124,7 +125,9 @@ StatusOr<int> Pod(const Arguments& arguments) {
   }
   if (words.size() > 1) return UsageError("pod " + words[0] + " takes no further arguments");
   const char* json = std::getenv(trial::kPodVariable);
-  ASSIGN_OR_RETURN(const sidecar::Pod pod, sidecar::ReadPod(json == nullptr ? "" : json, root));
+  ASSIGN_OR_RETURN(sidecar::Pod pod, sidecar::ReadPod(json == nullptr ? "" : json, root));
+  pod.katib_folder = std::getenv(trial::kKatibFolderVariable) != nullptr;
+  pod.checkpoints = std::getenv(trial::kPodCheckpointsVariable) == nullptr;
   if (words[0] == "sidecar") return RunBeside(pod);
   if (words[0] == "folders") {
     RETURN_IF_ERROR(sidecar::MakeHomeFolders(pod));

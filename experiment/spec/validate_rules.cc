@@ -173,6 +173,7 @@ void CheckRules(const v1::Experiment& experiment, Findings& findings) {
   CheckCollector(spec, findings);
   CheckSearch(spec, space, findings);
   CheckNotifications(experiment, findings);
+  CheckPods(spec, findings);
 }
 
 }  // namespace shirabe::experiment

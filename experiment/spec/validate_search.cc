@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/printable.h"
+#include "base/text/json_text.h"
 #include "experiment/spec/algorithm_setup.h"
 #include "experiment/spec/field_rules.h"
 #include "experiment/spec/start_point.h"
@@ -13,6 +14,7 @@
 #include "suggestion/algorithm.h"
 #include "suggestion/early_stopping.h"
 #include "suggestion/remote/remote_algorithm_table.h"
+#include "trial/checkpoint/katib_folder.h"
 
 namespace shirabe::experiment {
 namespace {
@@ -108,6 +110,28 @@ bool IsRemote(const v1::ExperimentSpec& spec, Findings& findings) {
   return true;
 }
 
+// Where Katib's programs keep their checkpoints: mounted in a pod, and on one machine, where trials
+// have the same paths, named in each command by the folder of its own trial.
+void CheckKatibFolder(const v1::ExperimentSpec& spec, Findings& findings) {
+  const auto& settings = spec.algorithm().algorithm_settings();
+  for (int i = 0; i < settings.size(); ++i) {
+    if (settings[i].name() != trial::kKatibFolderSetting) continue;
+    const std::string path = ItemPath("spec.algorithm.algorithmSettings", i) + ".value";
+    const Status status = trial::CheckKatibPath(settings[i].value());
+    if (!status.ok()) findings.Error(path, Message(status));
+    std::string text;
+    const std::string folder =
+        trial::KatibPath({{trial::kKatibFolderVariable, settings[i].value()}});
+    if (!status.ok() || !spec.trial_template().has_trial_spec()) continue;
+    if (auto json = MessageToJson(spec.trial_template().trial_spec()); json.ok()) text = *json;
+    if (trial::WithKatibFolder(text, folder, "") != text) continue;
+    findings.Warn(path, "no command of the trial names " + folder +
+                            ": a process of this machine finds its checkpoint only where its "
+                            "command, args or env name that folder, as in --checkpoint=" +
+                            folder);
+  }
+}
+
 void CheckAlgorithm(const v1::ExperimentSpec& spec, const std::optional<suggestion::Space>& space,
                     Findings& findings) {
   const std::string path = "spec.algorithm";
@@ -115,6 +139,7 @@ void CheckAlgorithm(const v1::ExperimentSpec& spec, const std::optional<suggesti
   const v1::AlgorithmSpec& algorithm = spec.algorithm();
   const std::string& name = algorithm.algorithm_name();
   CheckTwice(algorithm.algorithm_settings(), ChildPath(path, "algorithmSettings"), findings);
+  CheckKatibFolder(spec, findings);
   if (IsRemote(spec, findings)) return;
   const std::string name_path = ChildPath(path, "algorithmName");
   if (SearchesArchitectures(name)) {

@@ -21,8 +21,9 @@ StatusOr<std::unique_ptr<Collector>> Create(const v1::MetricsCollectorSpec& spec
   const auto name = container.find("name");
   return MakeContractCollector(absl::StrCat(
       "among what the container ", name == container.end() ? "" : name->second.string_value(),
-      " of customCollector pushed (it was not there; a process of this machine has no "
-      "container beside it)"));
+      " of customCollector reported (DBManager.ReportObservationLog of --katib-listen; a process "
+      "of "
+      "this machine has no container beside it)"));
 }
 
 }  // namespace

@@ -50,6 +50,7 @@ StatusOr<KatibObservation> ReadRow(const katib::MetricLog& log, const std::strin
   }
   row.value = *value;
   ASSIGN_OR_RETURN(row.time, ReadTime(path + ".time_stamp", log.time_stamp(), now));
+  if (row.time < absl::UnixEpoch()) row.time = now;  // Go's zero time, which is none
   if (log.has_step()) row.step = log.step();
   if (log.step() >= 0) return row;
   return absl::InvalidArgumentError(
@@ -152,8 +153,9 @@ class ClientObservations : public KatibObservationStore {
 
   Status Report(const KatibReport& report) override {
     experiment::Report ours;
-    ASSIGN_OR_RETURN(ours.trial, Find(report.trial));
-    ours.attempt = report.attempt;
+    int32_t named = 0;
+    ASSIGN_OR_RETURN(ours.trial, Find(report.trial, &named));
+    ours.attempt = report.attempt == 0 ? named : report.attempt;
     ours.token = report.token;
     for (const KatibObservation& row : report.rows) {
       ours.points.push_back({.metric = row.metric,
@@ -196,11 +198,22 @@ class ClientObservations : public KatibObservationStore {
   }
 
  private:
-  StatusOr<TrialKey> Find(const std::string& name) const {
+  // By the trial's name, or by that of its object or pod, which programs of Katib's know it by.
+  static std::optional<AttemptKey> Parse(const std::string& name, const std::string& ns) {
+    if (const auto trial = ParseTrialName(name, ns)) return AttemptKey{*trial, 0};
+    if (const auto attempt = ParseAttemptName(name, ns)) return attempt;
+    const size_t dash = name.rfind('-');
+    return dash == std::string::npos ? std::nullopt : ParseAttemptName(name.substr(0, dash), ns);
+  }
+
+  // `attempt` gets the one that the name is of, 0 if it is the trial's.
+  StatusOr<TrialKey> Find(const std::string& name, int32_t* attempt = nullptr) const {
     const size_t slash = name.find('/');
     const std::string ns = slash == std::string::npos ? ns_ : name.substr(0, slash);
     if (slash != std::string::npos) RETURN_IF_ERROR(ValidateNamespace(ns));
-    const auto key = ParseTrialName(slash == std::string::npos ? name : name.substr(slash + 1), ns);
+    const auto found = Parse(slash == std::string::npos ? name : name.substr(slash + 1), ns);
+    const auto key = found ? std::optional(found->trial) : std::nullopt;
+    if (attempt != nullptr && found) *attempt = found->number;
     if (!key) {
       return absl::NotFoundError("\"" + Printable(name) +
                                  "\" is not a name of a trial, such as digits-7");

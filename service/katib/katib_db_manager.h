@@ -69,8 +69,9 @@ using KatibAccess = std::function<StatusOr<std::unique_ptr<KatibObservationStore
 // durable when it has committed them, as those of any program. Made by the server for one call, or
 // for all calls of a port.
 //
-// A trial is found by "namespace/name", or by its name: in `ns`, or where that is "" in the one
-// namespace that has such a trial; with several, kInvalidArgument names them. Observations belong
+// A trial is found by "namespace/name", or by its name, in `ns`, or where that is "" in the one
+// namespace that has such a trial; with several, kInvalidArgument names them. The name of its
+// attempt's object, or of a pod of that, is of that attempt alone. Observations belong
 // to their trial and go when its experiment is deleted, so that Delete refuses
 // (kFailedPrecondition) what is there; and a controller that runs a trial also stops it, so that
 // SetEarlyStopped is OK only for a trial that has been.

@@ -147,8 +147,8 @@ std::vector<SettingInfo> PbtSettings() {
        .help = "the parameter that says for how long a trial trains, in all: each of its values "
                "ends a generation; without it the program decides"},
       {.name = "suggestion_trial_dir",
-       .help = "Katib's folder of checkpoints; accepted and not needed, since a trial finds what "
-               "it goes on from in SHIRABE_RESUME_FROM"},
+       .help = "the path of the folder where programs of Katib's keep their checkpoint; each trial "
+               "has its own there, which begins with a copy of its parent's"},
   };
 }
 

@@ -85,6 +85,42 @@ TEST_F(CrdAttackTest, SharedClaimShowsAnAttemptItsOwnFoldersOnly) {
   }
 }
 
+// A collector of the author's own sees the processes of its pod, and mounts nothing that is ours.
+// attacks: CRD spec.metricsCollectorSpec.collector.customCollector
+TEST_F(CrdAttackTest, ACollectorThatMountsTheSidecarsTokenOrTheWholeVolume) {
+  StartController();
+  int number = 0;
+  for (const char* volume : {"shirabe-token", "shirabe-home"}) {
+    Json experiment = Honest("red", "collector" + std::to_string(++number));
+    experiment["spec"]["shirabe"]["checkpoint"]["volume"]["claim"] = "checkpoints";
+    experiment["spec"]["metricsCollectorSpec"]["collector"] = {
+        {"kind", "Custom"},
+        {"customCollector",
+         {{"name", "csv"},
+          {"image", "evil:1"},
+          {"volumeMounts", {{{"name", volume}, {"mountPath", "/stolen"}}}}}}};
+    Apply(experiment);
+    AwaitCondition("red", kube::NameOf(experiment));
+  }
+  ExpectAlive();
+  for (const Json& job : cluster_.All("jobs")) EXPECT_THAT(job.dump(), Not(HasSubstr("/stolen")));
+}
+
+// attacks: CRD spec.algorithm.algorithmSettings.value
+TEST_F(CrdAttackTest, AFolderOfCheckpointsWhereOthersHaveTheirs) {
+  StartController();
+  int number = 0;
+  for (const char* path : {"/", "/shirabe/home", "/var/run/secrets/shirabe", "/proc/1/root", "..",
+                           "/a/../../shirabe", "/dev"}) {
+    Json experiment = Honest("red", "folder" + std::to_string(++number));
+    experiment["spec"]["algorithm"] = {
+        {"algorithmName", "pbt"},
+        {"algorithmSettings", {{{"name", "suggestion_trial_dir"}, {"value", path}}}}};
+    ExpectRefused(experiment, "suggestion_trial_dir");
+  }
+  ExpectAlive();
+}
+
 // attacks: CRD spec.shirabe.checkpoint.volume.claim
 // attacks: CRD spec.shirabe.checkpoint.volume.storageClassName
 // attacks: CRD spec.shirabe.checkpoint.volume.size

@@ -16,7 +16,7 @@ fail() {
   exit 1
 }
 
-for example in deploy/examples/{cmaes,models}.yaml deploy/examples/digits-*.yaml; do
+for example in deploy/examples/{cmaes,katib-pbt,models}.yaml deploy/examples/digits-*.yaml; do
   case $example in
     *-spot.yaml | *-sobol.yaml) continue ;; # preemption_test.sh
   esac

@@ -49,7 +49,10 @@ spec:
                 image: none
                 env: [{name: MARKS, value: HOME/marks}]
                 command: [/bin/sh, HOME/train.sh]
-                args: ["${trialParameters.x}", "${trialParameters.epochs}"]
+                args:
+                  - "${trialParameters.x}"
+                  - "${trialParameters.epochs}"
+                  - "--checkpoint=/var/log/katib/checkpoints/"
 )";
 
 // The score is $1 at every step; the checkpoint remembers through which trials it went.
@@ -73,6 +76,17 @@ done
 echo '{"done": true}' >> "$SHIRABE_METRICS_FILE"
 )";
 
+// As programs of Katib's population-based training are: the folder is the same for all trials, and
+// the file in it is written over. In it stand the trials that it went through.
+constexpr char kKatibTrainer[] = R"(
+dir=${3#--checkpoint=}; way=
+[ ! -f "$dir/training.ckpt" ] || way=$(cat "$dir/training.ckpt")
+steps=$(echo $way | wc -w)
+echo "$SHIRABE_TRIAL from $steps to $((steps + 1)) way$way" >> "$MARKS/starts"
+echo "score=$1"
+echo "$way ${SHIRABE_TRIAL#small-}" > "$dir/training.ckpt"
+)";
+
 struct Search {
   std::string algorithm;
   std::string settings;
@@ -81,6 +95,7 @@ struct Search {
   std::string feasible = "{min: \"20\", max: \"20\"}";
   std::string fail = ":";   // a line of the trainer, before the first step
   std::string pause = ":";  // before each step
+  std::string trainer = kTrainer;
   v1::NodePools pools = {};
 };
 
@@ -97,7 +112,7 @@ class MultiFidelity : public testing::Test {
     home_ = name;
     ASSERT_TRUE(MakeDirs(home_ + "/marks").ok());
     const std::string trainer =
-        absl::StrReplaceAll(kTrainer, {{"FAIL", search.fail}, {"PAUSE", search.pause}});
+        absl::StrReplaceAll(search.trainer, {{"FAIL", search.fail}, {"PAUSE", search.pause}});
     ASSERT_TRUE(WriteFileAtomic(home_ + "/train.sh", trainer).ok());
     const auto parsed = ParseExperiments(
         absl::StrReplaceAll(kMultiFidelitySpec, {{"HOME", home_},
@@ -242,6 +257,30 @@ TEST_F(MultiFidelity, ALoserOfAPopulationGoesOnFromTheWinnersCheckpoint) {
     }
   }
   EXPECT_GE(exploits, 1);
+}
+
+// Each generation goes on from its parent's, and never writes into it.
+TEST_F(MultiFidelity, KatibsProgramsFindTheCheckpointOfTheirParent) {
+  Run({.algorithm = "pbt",
+       .settings = "{name: n_population, value: \"3\"}, "
+                   "{name: truncation_threshold, value: \"0.34\"}, "
+                   "{name: suggestion_trial_dir, value: /var/log/katib/checkpoints/}",
+       .trials = 9,
+       .feasible = "{min: \"2\", max: \"6\", step: \"2\"}",
+       .trainer = kKatibTrainer});
+  int children = 0;
+  for (const auto& [number, trial] : trials_) {
+    EXPECT_EQ(trial.phase(), v1::TRIAL_SUCCEEDED) << number;
+    EXPECT_EQ(starts_[number].from, std::stoi(trial.labels().at("generation"))) << number;
+    if (!trial.has_parent()) continue;
+    ++children;
+    EXPECT_THAT(starts_[number].way,
+                testing::EndsWith(" " + std::to_string(trial.parent().trial())));
+    const auto attempts = store_->ListAttempts({.experiment = kSmall, .trial = number});
+    EXPECT_EQ((*attempts)[0].record.resumed_from_step(), starts_[number].from);
+    EXPECT_EQ((*attempts)[0].record.resumed_from_trial(), trial.parent().trial());
+  }
+  EXPECT_EQ(children, 6);
 }
 
 }  // namespace

@@ -348,6 +348,10 @@ TEST_F(ServeTest, TakesWhatKatibsPushersSend) {
   EXPECT_EQ(push("one-1", "0.25"), grpc::StatusCode::OK);  // sent again
   EXPECT_EQ(push("one-9", "0.25"), grpc::StatusCode::NOT_FOUND);
   EXPECT_EQ(push("one-1", "low"), grpc::StatusCode::INVALID_ARGUMENT);
+  // By the name of its object, and of its pod, as a collector of Katib's knows it.
+  EXPECT_EQ(push("one-1-a1", "0.25"), grpc::StatusCode::OK);
+  EXPECT_EQ(push("default/one-1-a1-x8zqk", "0.25"), grpc::StatusCode::OK);
+  EXPECT_NE(push("one-1-a9", "0.1"), grpc::StatusCode::OK);
   const auto rows = cli_.Json(Remote({"get", "metrics", "one/1", "-o", "json"}))["items"];
   ASSERT_EQ(rows.size(), 1u) << rows;
   EXPECT_EQ(rows[0]["value"], 0.25);

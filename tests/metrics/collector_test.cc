@@ -190,7 +190,7 @@ TEST_F(CollectorTest, WantsTheContainerThatCollects) {
   (*container.mutable_fields())["name"].set_string_value("csv");
   Write(source_.files.metrics, "{\"step\": 2, \"metrics\": {\"loss\": 3}}\n");
   EXPECT_EQ(Collect(), "loss@2=3");
-  EXPECT_THAT(Describe(), HasSubstr("the container csv of customCollector pushed"));
+  EXPECT_THAT(Describe(), HasSubstr("the container csv of customCollector reported"));
 }
 
 TEST_F(CollectorTest, DescribesWhereItLooked) {

@@ -11,6 +11,7 @@
 #include "base/open_beneath.h"
 #include "tests/sidecar/pod_harness.h"
 #include "trial/checkpoint/checkpoint_store.h"
+#include "trial/checkpoint/katib_folder.h"
 
 namespace shirabe::sidecar {
 namespace {
@@ -61,6 +62,25 @@ TEST_F(InitTest, PutsAllInPlace) {
   EXPECT_THAT(env, HasSubstr("KUBEFLOW_TRAINER_SERVER_URL=http://127.0.0.1:"));
   EXPECT_THAT(env, HasSubstr("KUBEFLOW_TRAINER_SERVER_TOKEN=" + pod_.paths.dir));
   EXPECT_FALSE(Begin().has_resumed());
+}
+
+TEST_F(InitTest, KatibsFolderHoldsACopyThatTheProgramsUserMayChange) {
+  pod_.katib_folder = true;
+  SaveByFirst(1, "parent");
+  const mode_t old = umask(022);
+  ASSERT_TRUE(Init(pod_).ok());
+  umask(old);
+  const std::string folder = trial::KatibFolder(layout_.Paths(pod_.key));
+  EXPECT_EQ(*ReadFile(folder + "/model"), "parent");
+  struct stat info;
+  ASSERT_EQ(stat((folder + "/model").c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0777, 0666u);
+  ASSERT_EQ(stat(folder.c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0777, 0777u);
+  // Once the program may have started nothing is touched.
+  ASSERT_TRUE(WriteFileAtomic(folder + "/model", "child").ok());
+  ASSERT_TRUE(Init(pod_).ok());
+  EXPECT_EQ(*ReadFile(folder + "/model"), "child");
 }
 
 TEST_F(InitTest, AProgramOfAnotherUserCanWriteAndTheNextAttemptToo) {

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "tests/sidecar/pod_harness.h"
+#include "trial/checkpoint/katib_folder.h"
 #include "trial/pod/final_sync_log.h"
 
 namespace shirabe::sidecar {
@@ -36,7 +37,11 @@ class SidecarTest : public testing::Test {
     options.interval = absl::Milliseconds(20);
     options.urgent = absl::Milliseconds(20);
     options.patience = absl::Seconds(2);
-    thread_ = std::jthread([options](const std::stop_token& stop) { RunSidecar(options, stop); });
+    options.stay = absl::Milliseconds(50);
+    thread_ = std::jthread([this, options](const std::stop_token& stop) {
+      RunSidecar(options, stop);
+      ended_ = true;
+    });
   }
   // SIGTERM; returns once it has ended.
   void Stop() {
@@ -52,6 +57,7 @@ class SidecarTest : public testing::Test {
   const FakeProgram program_;
   std::unique_ptr<ServerLink> link_;
   std::string words_;
+  std::atomic<bool> ended_ = false;
   std::jthread thread_;
 };
 
@@ -76,6 +82,54 @@ TEST_F(SidecarTest, ALifeOfAProgram) {
   EXPECT_EQ(server_.Copy("log"), "hello\nbye");
   EXPECT_EQ(server_.Copy("metrics.jsonl"), "{\"step\":1,\"metrics\":{\"loss\":1}}\n");
   Stop();
+  EXPECT_EQ(words_, "");
+}
+
+// Programs of Katib's save in one folder, in place, and their checkpoint counts once they have
+// ended.
+TEST_F(SidecarTest, WhatIsInKatibsFolderAtTheEndIsACheckpoint) {
+  const trial::FileLayout layout(pod_.home());
+  const std::string folder = trial::KatibFolder(layout.Paths(kKey));
+  ASSERT_TRUE(MakeDirs(folder).ok());
+  Start();
+  program_.Begin();
+  ASSERT_TRUE(WriteFileAtomic(folder + "/training.ckpt", "weights").ok());
+  program_.Print("saved\n");
+  EXPECT_TRUE(Eventually([this] { return server_.Copy("log") == "saved\n"; }));
+  EXPECT_EQ(server_.state().checkpoints_size(), 0);
+  EndProgram();
+  EXPECT_TRUE(Eventually([this] { return server_.complete(); }));
+  ASSERT_EQ(server_.state().checkpoints_size(), 1);
+  EXPECT_EQ(server_.state().checkpoints(0).step(), 1);
+}
+
+// One pod of several: its checkpoint is not one of all.
+TEST_F(SidecarTest, CommitsNoneWhereNoneAreKept) {
+  pod_.checkpoints = false;
+  Start();
+  program_.Begin();
+  program_.Save(10, "weights");
+  program_.Print("bye");
+  EndProgram();
+  EXPECT_TRUE(Eventually([this] { return server_.complete(); }));
+  EXPECT_EQ(server_.state().checkpoints_size(), 0);
+  EXPECT_EQ(server_.Copy("log"), "bye");
+}
+
+// Katib's collectors wait for all processes that they found when they began.
+TEST_F(SidecarTest, MakesWayForACollectorOfTheUsersOnceAllIsSent) {
+  pod_.config.mutable_collector()->mutable_collector()->set_kind(v1::CUSTOM);
+  program_.Begin();
+  program_.Print(Lines(0, 1000));
+  Start();
+  EXPECT_TRUE(Eventually([this] { return server_.Copy("log") == Lines(0, 1000); }));
+  EXPECT_FALSE(ended_);
+  EndProgram();
+  EXPECT_TRUE(Eventually([this] { return ended_.load(); }));
+  EXPECT_TRUE(server_.complete());
+  ended_ = false;
+  Start();  // as the kubelet does
+  EXPECT_TRUE(Eventually([this] { return ended_.load(); }));
   EXPECT_EQ(words_, "");
 }
 

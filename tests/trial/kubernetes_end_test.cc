@@ -3,6 +3,7 @@
 
 #include "base/open_beneath.h"
 #include "tests/trial/kubernetes_fixture.h"
+#include "tests/trial/parse_struct.h"
 #include "trial/pod/final_sync_log.h"
 
 namespace shirabe::trial {
@@ -24,6 +25,89 @@ v1::SyncRequest Complete(v1::SyncRequest request, int code) {
 }
 
 // ---- by themselves ------------------------------------------------------------------------------
+
+// Its program has ended, as its sidecar says, and a collector of the user's has not.
+class CollectorTest : public KubernetesTest {
+ protected:
+  void RunToTheEnd(const PodTimeouts& times = Impatient(), int code = 0) {
+    Reopen(times);
+    AttemptRequest request = PodRequestFor(Nth(1));
+    auto* collector = request.cluster.collector.mutable_collector();
+    collector->set_kind(v1::CUSTOM);
+    *collector->mutable_custom_collector() = ParseStruct(R"({"name": "csv", "image": "csv:1"})");
+    ASSERT_TRUE(executor().Start(request).ok());
+    MakePod(Nth(1));
+    RunPod(Nth(1));
+    ASSERT_TRUE(Await([&] { return See(Nth(1)).placement.has_start_time(); }));
+    Say({{"running", Json::object()}});
+    ASSERT_TRUE(executor().Sync(Complete(Request(Nth(1)), code)).ok());
+  }
+  // What the kubelet says of the collector.
+  void Say(const Json& state) {
+    Edit(Nth(1), [&](Json& pod) {
+      Json& statuses = pod["status"]["containerStatuses"];
+      if (statuses.size() == 2) statuses.erase(1);
+      statuses.push_back(State("csv", state));
+    });
+  }
+};
+
+TEST_F(CollectorTest, AnAttemptRunsUntilItHasReported) {
+  RunToTheEnd();
+  EXPECT_EQ(See(Nth(1)).state, SeenState::kRunning);
+  Say({{"terminated", {{"exitCode", 0}}}});
+  const AttemptStatus end = AwaitEnd(Nth(1));
+  EXPECT_EQ(end.exit_code, 0);
+  EXPECT_EQ(end.message, "");
+}
+
+TEST_F(CollectorTest, HowItFailedIsSaid) {
+  RunToTheEnd();
+  Say({{"terminated", {{"exitCode", 3}}}});
+  const AttemptStatus end = AwaitEnd(Nth(1));
+  EXPECT_EQ(end.exit_code, 0);
+  EXPECT_EQ(end.message, "its collector csv ended with exit code 3");
+}
+
+TEST_F(CollectorTest, ItIsNotWaitedForForEver) {
+  PodTimeouts times = Impatient();
+  times.collector = absl::Milliseconds(300);
+  RunToTheEnd(times);
+  EXPECT_EQ(AwaitEnd(Nth(1)).message, "its collector csv had not ended 300ms after the program");
+}
+
+TEST_F(CollectorTest, NorWhenItsPodIsGone) {
+  RunToTheEnd();
+  Edit(Nth(1), [](Json& pod) { pod["status"]["phase"] = "Failed"; });
+  EXPECT_EQ(AwaitEnd(Nth(1)).message,
+            "its collector csv was lost with the pod before it had ended");
+}
+
+TEST_F(CollectorTest, AStoppedAttemptNeedsNoReport) {
+  RunToTheEnd();
+  ASSERT_TRUE(executor().Stop(Nth(1), v1::USER, absl::Seconds(1)).ok());
+  EXPECT_EQ(AwaitEnd(Nth(1)).exit_code, 0);
+}
+
+// The recipe stands with the object.
+TEST_F(CollectorTest, ARestartedControllerWaitsAsWell) {
+  RunToTheEnd();
+  Reopen();
+  executor().Adopt({RecordOf(Nth(1))});
+  ASSERT_TRUE(Await([&] { return See(Nth(1)).placement.has_start_time(); }));
+  EXPECT_EQ(See(Nth(1)).state, SeenState::kRunning);
+  Say({{"terminated", {{"exitCode", 0}}}});
+  EXPECT_EQ(AwaitEnd(Nth(1)).exit_code, 0);
+}
+
+TEST_F(CollectorTest, OfAProgramThatFailedNothingIsCollected) {
+  RunToTheEnd(Impatient(), 1);
+  const Json failed = {{"terminated", {{"exitCode", 1}, {"reason", "Error"}}}};
+  Edit(Nth(1), [&](Json& pod) {
+    pod["status"]["containerStatuses"][0] = State("training-container", failed);
+  });
+  EXPECT_EQ(AwaitEnd(Nth(1)).exit_code, 1);
+}
 
 TEST_F(KubernetesTest, AGoodEndIsSeenAsSoonAsItsSidecarTellsIt) {
   Run(Nth(1));

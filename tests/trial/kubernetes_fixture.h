@@ -36,6 +36,7 @@ inline PodTimeouts Impatient() {
   times.silence = absl::Milliseconds(300);
   times.unseen = absl::Milliseconds(300);
   times.final_sync = absl::Milliseconds(300);
+  times.collector = absl::Seconds(30);
   times.stop_ack_timeout = absl::Milliseconds(200);
   times.ask_events = absl::Milliseconds(20);
   times.events_again = absl::Milliseconds(50);

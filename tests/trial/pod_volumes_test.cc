@@ -181,17 +181,201 @@ TEST(PodBuild, ACollectorsFileThatWouldHideTheProgramIsRefused) {
   EXPECT_THAT(MountPaths(Pod(built.object).program), ElementsAre("/shirabe", "/app/logs"));
 }
 
-TEST(PodBuild, ACustomCollectorRunsBesideTheProgram) {
+// As Katib's example of a TFJob has it: the collector reads event files that the first worker
+// writes.
+AttemptRequest TwoWorkers(const Json& roles, const char* label, const char* value) {
+  AttemptRequest request = Request(Json({{"apiVersion", "kubeflow.org/v1"},
+                                         {"kind", "TFJob"},
+                                         {"spec", {{"tfReplicaSpecs", roles}}}})
+                                       .dump());
+  request.primary_container = "tensorflow";
+  request.cluster.volume.set_claim("ckpt");
+  request.resume = {Saved(request.key, 20)};
+  request.cluster.collector.mutable_collector()->set_kind(v1::TENSOR_FLOW_EVENT);
+  auto& path = *request.cluster.collector.mutable_source()->mutable_file_system_path();
+  path.set_path("/logs/test");
+  path.set_kind(v1::DIRECTORY);
+  (*request.cluster.trial_template.mutable_primary_pod_labels())[label] = value;
+  return request;
+}
+
+Json Role(int replicas) {
+  return Json::parse(absl::StrCat(R"({"restartPolicy": "OnFailure", "replicas": )", replicas,
+                                  R"(, "template": {"spec": {"containers": [
+           {"name": "tensorflow", "image": "t:1", "command": ["python", "t.py"]}]}}})"));
+}
+
+constexpr char kJobRole[] = "training.kubeflow.org/job-role";
+constexpr char kReplicaType[] = "training.kubeflow.org/replica-type";
+
+TEST(PodBuild, OfTwoWorkersTheFirstIsCollectedAndNothingIsResumed) {
+  const AttemptObject built = Build(TwoWorkers({{"Worker", Role(2)}}, kReplicaType, "worker"));
+  EXPECT_TRUE(built.recipe.instrumented);
+  EXPECT_THAT(built.without_checkpoints, HasSubstr("Worker.template runs as 2 pods"));
+  EXPECT_FALSE(built.claim.has_value());
+  const std::map<std::string, std::string> labels = {{kReplicaType, "worker"},
+                                                     {"training.kubeflow.org/replica-index", "0"}};
+  EXPECT_EQ(RecipeOf(built.object).primary_labels, labels);
+  const Json& worker = built.object["spec"]["tfReplicaSpecs"]["Worker"];
+  EXPECT_EQ(worker["restartPolicy"], "Never");
+  const Json& spec = worker["template"]["spec"];
+  EXPECT_THAT(MountPaths(spec["containers"][0]), ElementsAre("/shirabe", "/logs/test"));
+  const Json& sidecar = Named(spec["initContainers"], "shirabe-sidecar");
+  EXPECT_EQ(Variable(sidecar, "SHIRABE_POD_CHECKPOINTS"), "none");
+  EXPECT_EQ(ConfigOf(Named(spec["initContainers"], "shirabe-init")).resume_size(), 0);
+}
+
+TEST(PodBuild, OfSeveralRolesTheOneOfTheLabelsIsCollected) {
+  const Json roles = {{"Chief", Role(1)}, {"Worker", Role(2)}};
+  for (const auto& [label, value, role] :
+       {std::tuple(kJobRole, "master", "Chief"), std::tuple(kReplicaType, "worker", "Worker")}) {
+    const AttemptObject built = Build(TwoWorkers(roles, label, value));
+    const Json& specs = built.object["spec"]["tfReplicaSpecs"];
+    for (const char* one : {"Chief", "Worker"}) {
+      EXPECT_EQ(specs[one]["template"]["spec"].contains("initContainers"), std::string(one) == role)
+          << one << " for " << value;
+    }
+    EXPECT_THAT(built.without_checkpoints, HasSubstr("2 pod templates"));
+  }
+}
+
+TEST(PodBuild, WhereNothingTellsPodsApartACollectorInThemIsRefused) {
+  AttemptRequest request = TwoWorkers({{"Worker", Role(2)}}, kReplicaType, "worker");
+  request.cluster.collector.mutable_collector()->set_kind(v1::CUSTOM);
+  *request.cluster.collector.mutable_collector()->mutable_custom_collector() =
+      ParseStruct(R"({"name": "csv", "image": "collect:1"})");
+  EXPECT_THAT(Refusal(request), HasSubstr("runs as 2 pods"));
+  AttemptRequest job = WithFile("/logs/metrics.log");
+  Json object = Json::parse(kJob);
+  object["spec"]["parallelism"] = 2;
+  job.trial_spec = ParseStruct(object.dump());
+  EXPECT_THAT(Refusal(job), HasSubstr("runs as 2 pods"));
+  object["spec"]["completionMode"] = "Indexed";
+  job.trial_spec = ParseStruct(object.dump());
+  EXPECT_EQ(Build(job).recipe.primary_labels.begin()->second, "0");
+}
+
+// ---- Katib's population-based training ----------------------------------------------------------
+
+AttemptRequest WithKatibFolder() {
+  AttemptRequest request = Request();
+  request.environment["SHIRABE_SUGGESTION_TRIAL_DIR"] = "/var/log/katib/checkpoints/";
+  return request;
+}
+
+TEST(PodBuild, KatibsFolderOfCheckpointsIsTheAttemptsOwn) {
+  const std::string own = "trials/team/exp/exp-3/exp-3-a2/suggestion";
+  const AttemptObject built = Build(WithKatibFolder());
+  const Pod pod(built.object);
+  const Json& mount = pod.program["volumeMounts"].back();
+  EXPECT_EQ(mount, Json({{"name", "shirabe"},
+                         {"mountPath", "/var/log/katib/checkpoints"},
+                         {"subPath", "home/" + own}}));
+  EXPECT_EQ(Variable(pod.init, "SHIRABE_SUGGESTION_TRIAL_DIR"), "/var/log/katib/checkpoints");
+  EXPECT_EQ(Variable(Pod(Build(Request()).object).init, "SHIRABE_SUGGESTION_TRIAL_DIR"), "");
+  AttemptRequest shared = WithKatibFolder();
+  shared.cluster.volume.set_claim("ckpt");
+  const AttemptObject on_claim = Build(shared);
+  EXPECT_EQ(Pod(on_claim.object).program["volumeMounts"].back(),
+            Json({{"name", "shirabe-home"},
+                  {"mountPath", "/var/log/katib/checkpoints"},
+                  {"subPath", own}}));
+}
+
+// As Katib makes one for the experiment: parents' checkpoints must be at hand for their children.
+TEST(PodBuild, WithoutAVolumeTrialsOfKatibsTrainingShareAClaim) {
+  AttemptRequest request = WithKatibFolder();
+  const ExperimentKey& experiment = request.key.trial.experiment;
+  v1::CheckpointVolume own;
+  own.set_claim("mine");
+  EXPECT_EQ(VolumeFor(experiment, own, request.environment).claim(), "mine");
+  EXPECT_EQ(VolumeFor(experiment, {}, {}).claim(), "");
+  request.cluster.volume = VolumeFor(experiment, {}, request.environment);
+  const AttemptObject built = Build(request);
+  ASSERT_TRUE(built.claim.has_value());
+  const Json& metadata = (*built.claim)["metadata"];
+  EXPECT_EQ(metadata["name"], "exp-suggestion");
+  EXPECT_EQ(metadata["labels"], Json({{"katib.kubeflow.org/experiment", "exp"},
+                                      {"app.kubernetes.io/managed-by", "shirabe"}}))
+      << "it stays when a trial goes";
+  EXPECT_EQ(metadata["ownerReferences"][0]["uid"], "uid-1");
+  EXPECT_EQ((*built.claim)["spec"]["resources"]["requests"]["storage"], "1Gi");
+  EXPECT_EQ(Pod(built.object).spec["volumes"][1]["persistentVolumeClaim"]["claimName"],
+            "exp-suggestion");
+}
+
+TEST(PodBuild, WhatTheUserMountsThereStays) {
+  AttemptRequest request = WithKatibFolder();
+  Json object = Json::parse(kJob);
+  object["spec"]["template"]["spec"]["containers"][0]["volumeMounts"] = {
+      {{"name", "mine"}, {"mountPath", "/var/log/katib/checkpoints"}}};
+  request.trial_spec = ParseStruct(object.dump());
+  const AttemptObject built = Build(request);
+  EXPECT_THAT(MountPaths(Pod(built.object).program),
+              ElementsAre("/var/log/katib/checkpoints", "/shirabe"));
+}
+
+// ---- collectors of users' own -------------------------------------------------------------------
+
+AttemptRequest WithCustom(const std::string& container) {
   AttemptRequest request = WithFile("/logs/metrics.log");
   auto* collector = request.cluster.collector.mutable_collector();
   collector->set_kind(v1::CUSTOM);
-  *collector->mutable_custom_collector() = ParseStruct(R"({"image": "collect:1"})");
+  *collector->mutable_custom_collector() = ParseStruct(container);
+  return request;
+}
+
+// As Katib places it: it looks for the program's process, waits for its end, and ends.
+TEST(PodBuild, ACustomCollectorRunsAfterTheProgramAndSeesItsProcesses) {
+  AttemptRequest request = WithCustom(R"({"image": "collect:1", "restartPolicy": "Always"})");
+  request.cluster.volume.set_claim("ckpt");
   const AttemptObject built = Build(request);
-  const Json& custom = Pod(built.object).spec["initContainers"].back();
+  const Pod pod(built.object);
+  const Json& custom = pod.spec["containers"].back();
   EXPECT_EQ(custom["name"], "metrics-collector");
-  EXPECT_EQ(custom["restartPolicy"], "Always");
+  EXPECT_FALSE(custom.contains("restartPolicy"));
   EXPECT_THAT(MountPaths(custom), ElementsAre("/logs"));
   EXPECT_EQ(Variable(custom, "SHIRABE_TRIAL"), "exp-3");
+  EXPECT_EQ(pod.spec["containers"][0]["name"], "main");
+  EXPECT_TRUE(pod.spec["shareProcessNamespace"]);
+  EXPECT_EQ(built.recipe.collector, "metrics-collector");
+  EXPECT_EQ(RecipeOf(built.object).collector, "metrics-collector");
+  EXPECT_FALSE(Pod(Build(WithFile("/logs/metrics.log")).object)
+                   .spec.contains("shareProcess"
+                                  "Namespace"));
+}
+
+// Processes of the same user may look into each other's files: of the sidecar's there is none that
+// the program does not have, but for the token that speaks for this attempt alone.
+TEST(PodBuild, BesideACustomCollectorTheSidecarHoldsNothingElse) {
+  AttemptRequest request = WithCustom(R"({"name": "csv", "image": "collect:1"})");
+  request.cluster.volume.set_claim("ckpt");
+  const AttemptObject built = Build(request);
+  const Pod pod(built.object);
+  std::vector<std::string> more = MountPaths(pod.program);
+  more.push_back(kTokens);
+  EXPECT_THAT(MountPaths(pod.sidecar), testing::UnorderedElementsAreArray(more));
+  ASSERT_EQ(pod.sidecar["env"].size(), 1u);
+  const v1::PodConfig config = ConfigOf(pod.sidecar);
+  EXPECT_TRUE(config.token().empty());
+  for (const Json& volume : pod.spec["volumes"]) {
+    if (volume["name"] != "shirabe-token") continue;
+    const Json& source = volume["projected"]["sources"][0]["serviceAccountToken"];
+    EXPECT_EQ(source["audience"], "shirabe-pods");
+  }
+}
+
+TEST(PodBuild, ACustomCollectorThatTakesWhatIsOursIsRefused) {
+  for (const char* volume : {"shirabe-token", "shirabe-home"}) {
+    EXPECT_THAT(Refusal(WithCustom(absl::StrCat(
+                    R"({"name": "csv", "volumeMounts": [{"mountPath": "/x", "name": ")", volume,
+                    R"("}]})"))),
+                HasSubstr("customCollector[0].volumeMounts[0].name"));
+  }
+  EXPECT_THAT(Refusal(WithCustom(R"({"name": "shirabe-sidecar"})")),
+              HasSubstr("that Shirabe adds"));
+  EXPECT_THAT(Refusal(WithCustom(R"({"name": "main"})")),
+              HasSubstr("customCollector.name: \"main\" is a container of the trial's own pod"));
 }
 
 }  // namespace

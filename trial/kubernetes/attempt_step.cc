@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+
 namespace shirabe::trial {
 namespace {
 
@@ -41,6 +43,8 @@ class Stepper {
   void AwaitReason(PodVerdict& verdict);
   void Wait(PodVerdict& verdict);
   void ScheduleEventLookup();
+  bool EndedWell() const;
+  bool AwaitsCollector();
   void AwaitRemainder();
   bool AwaitsRemainder() const;
   void FollowLog();
@@ -96,7 +100,7 @@ void Stepper::Look() {
     if (!step_.progress.over) step_.progress.over_at = facts_.now;
     step_.progress.over = std::move(verdict);
   }
-  if (step_.progress.over) AwaitRemainder();
+  if (step_.progress.over && !AwaitsCollector()) AwaitRemainder();
   if (step_.observed.state != AttemptStatus::State::kRunning) return;
   if (attempt_.stop && !attempt_.stop->deleted) EndPods();
   if (!attempt_.recipe.instrumented && !step_.progress.over) FollowLog();
@@ -240,6 +244,43 @@ void Stepper::ScheduleEventLookup() {
 }
 
 // ---- its end ------------------------------------------------------------------------------------
+
+bool Stepper::EndedWell() const {
+  const PodVerdict& over = *step_.progress.over;
+  if (over.phase != Phase::kEnded || over.cause != v1::CAUSE_NONE || over.signal != 0) return false;
+  if (over.exit_code) return *over.exit_code == 0;
+  const v1::PodState& state = attempt_.state;
+  return state.has_exit() && state.exit().code() == 0 && state.exit().signal() == 0;
+}
+
+// A collector of the user's own begins its work when the program has ended well, and what it
+// reports counts only while the attempt runs. It is waited for, within bounds; how it failed is
+// said, which matters where the metrics are missing.
+bool Stepper::AwaitsCollector() {
+  const std::string& name = attempt_.recipe.collector;
+  if (name.empty() || attempt_.stop || !EndedWell() || !snapshot_.pod) return false;
+  const Json& terminated =
+      At(kube::ContainerStatus(*snapshot_.pod, name.c_str()), {"state", "terminated"});
+  std::string& message = step_.progress.over->message;
+  if (terminated.is_object()) {
+    const int64_t code = Number(At(terminated, "exitCode"));
+    if (code != 0) message = absl::StrCat("its collector ", name, " ended with exit code ", code);
+    return false;
+  }
+  const bool gone = snapshot_.pod_vanished || IsTerminal(*snapshot_.pod) ||
+                    IsDeleting(*snapshot_.pod) || snapshot_.node_state == PodFacts::Node::kDead;
+  const absl::Duration patience = step_.progress.over_at + timeouts_.collector;
+  if (!gone && facts_.now < patience) {
+    CheckAt(patience);
+    return true;
+  }
+  message =
+      absl::StrCat("its collector ", name,
+                   gone ? " was lost with the pod before it had ended"
+                        : absl::StrCat(" had not ended ", absl::FormatDuration(timeouts_.collector),
+                                       " after the program"));
+  return false;
+}
 
 void Stepper::AwaitRemainder() {
   if (!AwaitsRemainder()) {

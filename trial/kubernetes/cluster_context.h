@@ -24,6 +24,7 @@ struct PodTimeouts {
   absl::Duration silence = absl::Seconds(40);     // of a node that is not ready, before it is dead
   absl::Duration unseen = absl::Seconds(15);      // of a node that we were not told of
   absl::Duration final_sync = absl::Seconds(20);  // for the rest, after a program's end
+  absl::Duration collector = absl::Minutes(5);    // of the user's own, to report after that
   absl::Duration stop_ack_timeout =
       absl::Milliseconds(1500);                  // for a sidecar to take a stop, before SIGTERM
   absl::Duration ask_events = absl::Seconds(5);  // of waiting, before events are looked up

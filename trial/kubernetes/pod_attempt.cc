@@ -13,11 +13,6 @@ namespace {
 
 using Phase = PodVerdict::Phase;
 
-bool IsTerminal(const Json& pod) {
-  const std::string phase = Text(pod, {"status", "phase"});
-  return phase == "Succeeded" || phase == "Failed";
-}
-
 // The platform's doing, whatever the program's exit code.
 bool IsPlatformCause(v1::Cause cause) {
   switch (cause) {
@@ -134,6 +129,11 @@ void SetTimes(const PodVerdict& verdict, const v1::ProgramExit& exit, absl::Time
 }
 
 }  // namespace
+
+bool IsTerminal(const Json& pod) {
+  const std::string phase = Text(pod, {"status", "phase"});
+  return phase == "Succeeded" || phase == "Failed";
+}
 
 void CheckAt(absl::Duration at, PodAttempt& attempt) {
   if (!attempt.due || at < *attempt.due) attempt.due = at;

@@ -85,6 +85,9 @@ struct PodAttempt {
   bool ended() const { return observed.state != AttemptStatus::State::kRunning; }
 };
 
+// All containers of the pod have ended.
+bool IsTerminal(const Json& pod);
+
 // To be looked at again; the earliest moment that was asked for stands.
 void CheckAt(absl::Duration at, PodAttempt& attempt);
 

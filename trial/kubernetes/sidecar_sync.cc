@@ -91,17 +91,27 @@ StatusOr<std::string> SidecarSync::Identify(const AttemptKey& key, const std::st
   }
   const std::string pod = PodTokenReviewer::ClaimedPod(bearer);
   std::string id;
-  bool its_own = false;
+  bool its_own = false, secondary = false;
   parts_.attempts->Visit(key, [&](PodAttempt& attempt) {
     id = attempt.id;
     its_own = IsItsPod(attempt, pod);
+    secondary = its_own && IsSecondary(attempt, pod);
   });
   RETURN_IF_ERROR(parts_.attempts->Admit(key, id, nothing));
   // What is not seen yet may be a moment away; what is not there is not asked about.
-  if (pod.empty()) return NotCurrent();
+  if (pod.empty() || secondary) return NotCurrent();
   if (!its_own) return absl::UnavailableError("not ready yet; try again");
   RETURN_IF_ERROR(token_reviewer_.Check(bearer, key.trial.experiment.ns, pod));
   return id;
+}
+
+// Of several pods of one template each has our containers, and one of them is the attempt's.
+bool SidecarSync::IsSecondary(const PodAttempt& attempt, const std::string& uid) const {
+  if (attempt.recipe.primary_labels.empty()) return false;
+  for (const Json& pod : context_.view->PodsOf(attempt.key)) {
+    if (UidOf(pod) == uid) return !IsPrimary(pod, attempt.recipe);
+  }
+  return false;
 }
 
 // Whether the pod was made for the attempt's own object: labels alone prove nothing.

@@ -35,6 +35,7 @@ class SidecarSync {
   StatusOr<std::string> Identify(const AttemptKey& key, const std::string& token,
                                  const std::string& bearer);
   bool IsItsPod(const PodAttempt& attempt, const std::string& uid) const;
+  bool IsSecondary(const PodAttempt& attempt, const std::string& uid) const;
   Status Save(const AttemptKey& key, const v1::PodState& state);
 
   const ClusterContext& context_;

@@ -9,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "base/file_io.h"
 #include "base/open_beneath.h"
+#include "trial/checkpoint/katib_folder.h"
 #include "trial/local/pidfd.h"
 #include "trial/local/spawn_supervisor.h"
 #include "trial/local/trial_environment.h"
@@ -25,6 +26,12 @@ StatusOr<AttemptProcess> Find(const std::string& dir, const std::string& id) {
     return absl::AlreadyExistsError(found.message);
   if (found.state == AttemptProcess::State::kVanished && found.leftovers) KillLeftovers(id, 0);
   return found;
+}
+
+// All processes of this machine have the same paths.
+void UseKatibFolder(const std::string& path, const std::string& folder, ContainerCommand& command) {
+  for (std::string& text : command.argv) text = WithKatibFolder(text, path, folder);
+  for (auto& [name, value] : command.env) value = WithKatibFolder(value, path, folder);
 }
 
 }  // namespace
@@ -49,6 +56,12 @@ StatusOr<LaunchPlan> Launcher::Plan(const AttemptRequest& request, const std::st
   for (const auto& [name, value] : more) plan.contract[name] = value;
   ASSIGN_OR_RETURN(plan.command,
                    ReadCommand(request.trial_spec, request.primary_container, plan.contract));
+  const std::string path = KatibPath(request.environment);
+  if (path.empty()) return plan;
+  const std::string folder = KatibFolder(layout_.Paths(request.key));
+  plan.contract[kKatibFolderVariable] = folder;
+  UseKatibFolder(path, folder, plan.command);
+  for (InitCommand& init : plan.command.init) UseKatibFolder(path, folder, init.command);
   return plan;
 }
 

@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "base/process_id.h"
+#include "trial/checkpoint/katib_folder.h"
 
 namespace shirabe::trial {
 namespace {
@@ -84,6 +85,9 @@ StatusOr<AttemptProcess> ProcessExecutor::Begin(const AttemptRequest& request,
   ASSIGN_OR_RETURN(AttemptProcess found, launcher_.Prepare(request, id));
   if (found.state != AttemptProcess::State::kNeverStarted) return found;
   ASSIGN_OR_RETURN(const std::string resume_from, committer_.Prepare(request));
+  if (!KatibPath(request.environment).empty()) {
+    RETURN_IF_ERROR(FillKatibFolder(layout_, request.key, /*open_to_all=*/false));
+  }
   ASSIGN_OR_RETURN(LaunchPlan plan,
                    launcher_.Plan(request, resume_from, endpoints_.Variables(request.key)));
   ASSIGN_OR_RETURN(ProcessTable::Grant grant,
@@ -99,11 +103,22 @@ void ProcessExecutor::FinishStart(const AttemptKey& key, AttemptProcess found) {
   const bool runs = found.state == AttemptProcess::State::kRunning;
   if (runs) endpoints_.Adopt(key);
   if (runs) committer_.Watch(key);
-  if (HasEnded(found)) committer_.End(key);
+  if (HasEnded(found)) EndCheckpoints(key, found);
   if (attempts_.FinishStart(key, std::move(found))) return;
   // It was forgotten meanwhile.
   committer_.Forget(key);
   endpoints_.Close(key);
+}
+
+// Nothing more is saved.
+void ProcessExecutor::EndCheckpoints(const AttemptKey& key, const AttemptProcess& found) {
+  const bool well = found.state == AttemptProcess::State::kEnded && found.exit.code == 0;
+  const Status saved = well ? SaveKatibFolder(layout_, key) : absl::OkStatus();
+  if (!saved.ok()) {
+    Log(LogLevel::kWarning, "the checkpoint of a trial is not kept",
+        {{"attempt", AttemptName(key)}, {"error", Message(saved)}});
+  }
+  committer_.End(key);
 }
 
 void ProcessExecutor::Adopt(const std::vector<v1::Attempt>& open) {
@@ -159,7 +174,7 @@ std::optional<ExperimentKey> ProcessExecutor::CheckSupervisor(uint64_t watch) {
   const bool ended = found.state != AttemptProcess::State::kRunning;
   // First, so that no caller sees the end before all that was saved and reported.
   if (ended) endpoints_.Close(key);
-  if (ended) committer_.End(key);
+  if (ended) EndCheckpoints(key, found);
   const bool recorded = attempts_.RecordFound(watch, std::move(found));
   if (!recorded && !attempts_.Knows(key)) committer_.Forget(key);
   return recorded && ended ? std::optional(key.trial.experiment) : std::nullopt;

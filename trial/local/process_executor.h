@@ -48,6 +48,7 @@ class ProcessExecutor : public Executor {
  private:
   StatusOr<AttemptProcess> Begin(const AttemptRequest& request, const std::string& id);
   void FinishStart(const AttemptKey& key, AttemptProcess found);
+  void EndCheckpoints(const AttemptKey& key, const AttemptProcess& found);
   void AdoptOne(const v1::Attempt& attempt);
   void ResumeStop(const AttemptKey& key, const AttemptProcess& found);
   void OnExits(const std::vector<uint64_t>& watches);

@@ -7,16 +7,16 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "proto/shirabe/v1/collector_traits.h"
+#include "trial/checkpoint/katib_folder.h"
 #include "trial/local/supervisor_records.h"
 #include "trial/pod/pod_templates.h"
 #include "trial/pod/pod_volumes.h"
+#include "trial/pod/primary_pod.h"
 #include "trial/pod/sidecar_injection.h"
 #include "trial/trial_template.h"
 
 namespace shirabe::trial {
 namespace {
-
-constexpr char kIndexLabel[] = "batch.kubernetes.io/job-completion-index";
 
 Status InvalidTemplate(const char* field, const std::string& what) {
   return InvalidField(absl::StrCat(kTrialSpecPath, ".", field), what);
@@ -78,6 +78,37 @@ std::string WhyNotInstrumented(const std::vector<Primary>& found,
   if (!Items(At(container, "command")).empty()) return "";
   return absl::StrCat(pod.ContainerPath(found[0].container), " has no command, and what its image ",
                       "starts by itself cannot be put under a supervisor");
+}
+
+// Of several pods no checkpoint is one of all: each attempt of them begins at 0.
+AttemptRequest WithoutCheckpoints(AttemptRequest request) {
+  request.resume.clear();
+  request.cluster.volume.Clear();
+  request.environment.erase(kKatibFolderVariable);
+  return request;
+}
+
+// What a collector reads within a pod must be read in the one whose metrics count, beside whatever
+// others the trial has. nullopt where that one cannot be told from the others, or nothing can be
+// put around its program.
+std::optional<Primary> ChooseCollected(const AttemptRequest& request,
+                                       const std::vector<Primary>& found,
+                                       const std::vector<PodTemplate>& pods, AttemptObject& built) {
+  const v1::CollectorTraits& traits = v1::TraitsOf(request.cluster.collector);
+  if (!v1::ReadsInPod(traits)) return std::nullopt;
+  std::vector<size_t> candidates;
+  for (const Primary& primary : found) candidates.push_back(primary.pod);
+  const auto chosen = TemplateOfPrimary(pods, candidates, built.recipe);
+  if (!chosen) return std::nullopt;
+  for (const Primary& primary : found) {
+    const PodTemplate& pod = pods[primary.pod];
+    if (primary.pod != *chosen) continue;
+    if (Items(At(pod.spec()["containers"][primary.container], "command")).empty()) break;
+    if (pod.pods == 1) return primary;
+    // A container of the user's would report for each of them.
+    if (!traits.container() && PinFirstPod(built.object, built.recipe)) return primary;
+  }
+  return std::nullopt;
 }
 
 Status CheckUninstrumented(const AttemptRequest& request,
@@ -196,14 +227,14 @@ AttemptRecipe RecipeFor(const AttemptRequest& request) {
           .primary_labels = {from.primary_pod_labels().begin(), from.primary_pod_labels().end()},
           .success_condition = from.success_condition(),
           .failure_condition = from.failure_condition(),
-          .retain = from.retain()};
+          .retain = from.retain(),
+          .collector = CustomCollectorName(request)};
 }
 
-// Of the pods of an indexed Job the first is the primary one, unless labels say otherwise.
-void ChoosePod(AttemptObject& built, int64_t pods) {
-  const bool indexed = Text(built.object, {"spec", "completionMode"}) == "Indexed";
-  if (pods < 2 || !IsJob(built) || !indexed || !built.recipe.primary_labels.empty()) return;
-  built.recipe.primary_labels[kIndexLabel] = "0";
+// Of several pods of the only template the first is the primary one, unless labels say otherwise.
+void ChoosePod(AttemptObject& built, int64_t pods, bool only) {
+  if (pods < 2 || (IsJob(built) ? !built.recipe.primary_labels.empty() : !only)) return;
+  PinFirstPod(built.object, built.recipe);
 }
 
 // Around the program where that is possible, else beside it.
@@ -222,9 +253,22 @@ Status PlaceProgram(const AttemptRequest& request, const PodOptions& options,
     built.claim = MakeClaim(request);
     return Inject({request, options, pod, found[0].container});
   }
+  if (const auto collected = ChooseCollected(request, found, pods, built)) {
+    built.without_checkpoints = std::move(built.uninstrumented_reason);
+    built.uninstrumented_reason.clear();
+    built.recipe.instrumented = true;
+    const PodTemplate& pod = pods[collected->pod];
+    RunOnce(pod);
+    WarnOfUser(pod, collected->container, built);
+    for (const Primary& other : found) {
+      if (other.pod == collected->pod) continue;
+      AddPlainEnvironment(request, pods[other.pod].spec()["containers"][other.container]);
+    }
+    return Inject({WithoutCheckpoints(request), options, pod, collected->container, false});
+  }
   for (const Primary& primary : found) {
     AddPlainEnvironment(request, pods[primary.pod].spec()["containers"][primary.container]);
-    ChoosePod(built, pods[primary.pod].pods);
+    ChoosePod(built, pods[primary.pod].pods, found.size() == 1);
   }
   return CheckUninstrumented(request, built.uninstrumented_reason);
 }

@@ -34,6 +34,9 @@ struct AttemptObject {
   // Why nothing was put into its pods, in words; "" if recipe.instrumented. Then the log of the
   // primary pod is all there is, and a lost attempt begins again from 0.
   std::string uninstrumented_reason;
+  // Why no checkpoint of its program is committed though our containers are in a pod of it, in
+  // words; "" if they are. It is one of several, and a lost attempt begins again from 0.
+  std::string without_checkpoints;
   std::vector<std::string> warnings;
 };
 

@@ -76,6 +76,7 @@ void Annotate(const AttemptRequest& request, const AttemptRecipe& recipe, Json& 
   if (!recipe.failure_condition.empty()) text["failure"] = recipe.failure_condition;
   if (recipe.retain) text["retain"] = true;
   if (recipe.instrumented) text["instrumented"] = true;
+  if (!recipe.collector.empty()) text["collector"] = recipe.collector;
   Json& annotations = ObjectIn(metadata, "annotations");
   annotations[kAttemptIdAnnotation] = AttemptId(request.key, request.token);
   annotations[kRecipeAnnotation] = text.dump();
@@ -108,7 +109,8 @@ AttemptRecipe RecipeOf(const Json& object) {
           .success_condition = Text(json, {"success"}),
           .failure_condition = Text(json, {"failure"}),
           .retain = IsTrue(At(json, "retain")),
-          .instrumented = IsTrue(At(json, "instrumented"))};
+          .instrumented = IsTrue(At(json, "instrumented")),
+          .collector = Text(json, {"collector"})};
 }
 
 bool IsPrimary(const Json& pod, const AttemptRecipe& recipe) {

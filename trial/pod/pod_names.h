@@ -33,6 +33,9 @@ constexpr char kPodTokenFile[] = "/var/run/secrets/shirabe/token";
 constexpr char kPodAudience[] = "shirabe-pods";
 constexpr char kPodSupervisor[] = "/shirabe/bin/supervisor";
 constexpr char kPodVariable[] = "SHIRABE_POD";  // v1.PodConfig as JSON
+// Of the sidecar's container, where none of the program's checkpoints is committed.
+constexpr char kPodCheckpointsVariable[] = "SHIRABE_POD_CHECKPOINTS";
+constexpr char kPodNoCheckpoints[] = "none";
 
 // As the program sees them, for ContractEnvironment. `dir` is that of the run; `root` is empty.
 AttemptPaths PodPaths(const AttemptKey& key);
@@ -83,6 +86,7 @@ struct AttemptRecipe {
   std::string failure_condition;
   bool retain = false;
   bool instrumented = false;  // our containers are in the primary pod
+  std::string collector;      // container of the user's that reports once the program has ended
 };
 
 // With the three labels, the digest of the token and the recipe. `object` must be an object.

@@ -8,6 +8,7 @@
 #include "absl/strings/str_replace.h"
 #include "proto/shirabe/v1/collector_traits.h"
 #include "trial/checkpoint/checkpoint_folder.h"
+#include "trial/checkpoint/katib_folder.h"
 #include "trial/file_layout.h"
 #include "trial/pod/pod_names.h"
 
@@ -19,6 +20,8 @@ namespace {
 constexpr size_t kMaxResumeCandidates = 100;
 constexpr size_t kMaxMounts = 32;
 constexpr int64_t kTokenSeconds = 3600;  // the kubelet renews it
+
+constexpr char kSuggestionClaimSize[] = "1Gi";  // Katib's
 
 constexpr char kCollectorField[] = "spec.metricsCollectorSpec.source.fileSystemPath.path";
 
@@ -72,6 +75,21 @@ void MountHome(const AttemptRequest& request, PodVolumes& made) {
     if (mounted.insert(path).second) made.init.push_back(Part(path, /*read_only=*/true));
   }
   made.folders.push_back(Mount(kHomeVolume, kPodHome));
+}
+
+// The folder of Katib's checkpoints at the path that the program knows, unless the user has mounted
+// something there.
+void MountKatibFolder(const AttemptRequest& request, const Json& container, PodVolumes& made) {
+  const std::string path = KatibPath(request.environment);
+  if (path.empty()) return;
+  for (const Json& mount : Items(At(container, "volumeMounts"))) {
+    if (Normal(Text(mount, {"mountPath"})) == Normal(path)) return;
+  }
+  const std::string folder = KatibFolder(PodPaths(request.key));
+  const bool own_volume = made.volumes[1]["name"] == kHomeVolume;
+  Json mount = Mount(own_volume ? kHomeVolume : kOurVolume, path);
+  mount["subPath"] = folder.substr(own_volume ? sizeof kPodHome : sizeof kPodRoot);
+  made.program.push_back(std::move(mount));
 }
 
 // ---- who the pod is -----------------------------------------------------------------------------
@@ -190,6 +208,7 @@ StatusOr<PodVolumes> MakeVolumes(const AttemptRequest& request, const Json& cont
   }
   made.volumes.push_back(TokenVolume());
   made.token.push_back(TokenMount());
+  MountKatibFolder(request, container, made);
   RETURN_IF_ERROR(AddCollector(request, container, path, made));
   return made;
 }
@@ -222,25 +241,38 @@ Json SharedVolume(const v1::CheckpointVolume& volume) {
 
 std::string ClaimName(const TrialKey& trial) { return TrialName(trial); }
 
+std::string SuggestionClaimName(const ExperimentKey& experiment) {
+  return experiment.name + "-suggestion";
+}
+
+v1::CheckpointVolume VolumeFor(const ExperimentKey& experiment, v1::CheckpointVolume volume,
+                               const std::map<std::string, std::string>& environment) {
+  const bool shared = !volume.claim().empty() || !volume.host_path().empty();
+  if (!shared && !KatibPath(environment).empty()) {
+    volume.set_claim(SuggestionClaimName(experiment));
+  }
+  return volume;
+}
+
 std::optional<Json> MakeClaim(const AttemptRequest& request) {
   const v1::CheckpointVolume& volume = request.cluster.volume;
-  if (volume.size().empty() || !volume.claim().empty() || !volume.host_path().empty()) {
-    return std::nullopt;
-  }
+  const ExperimentKey& experiment = request.key.trial.experiment;
+  const bool of_all = volume.claim() == SuggestionClaimName(experiment);
+  if (!of_all && (volume.size().empty() || !SharedVolume(volume).is_null())) return std::nullopt;
+  const std::string size = volume.size().empty() ? kSuggestionClaimSize : volume.size();
   Json spec = {{"accessModes", Json::array({"ReadWriteOnce"})},
-               {"resources", {{"requests", {{"storage", volume.size()}}}}}};
+               {"resources", {{"requests", {{"storage", size}}}}}};
   if (!volume.storage_class_name().empty()) {
     spec["storageClassName"] = volume.storage_class_name();
   }
+  Json labels = {{kExperimentLabel, experiment.name}, {kManagedByLabel, kManager}};
+  if (!of_all) labels[kTrialLabel] = TrialName(request.key.trial);
   return Json{{"apiVersion", "v1"},
               {"kind", "PersistentVolumeClaim"},
               {"metadata",
-               {{"name", ClaimName(request.key.trial)},
-                {"namespace", request.key.trial.experiment.ns},
-                {"labels",
-                 {{kExperimentLabel, request.key.trial.experiment.name},
-                  {kTrialLabel, TrialName(request.key.trial)},
-                  {kManagedByLabel, kManager}}}}},
+               {{"name", of_all ? volume.claim() : ClaimName(request.key.trial)},
+                {"namespace", experiment.ns},
+                {"labels", std::move(labels)}}},
               {"spec", std::move(spec)}};
 }
 

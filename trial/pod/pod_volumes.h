@@ -3,6 +3,7 @@
 // neighbours, and by trial/kubernetes/checkpoint_volume.cc. Pure.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -50,7 +51,14 @@ std::vector<v1::Checkpoint> ResumeCandidates(const AttemptRequest& request);
 // The entry of `volumes` for checkpoints that all trials keep on one volume; null if they do not.
 Json SharedVolume(const v1::CheckpointVolume& volume);
 
-// The claim that is made for the trial, if it gets one of its own.
+// The volume of a trial's checkpoints. Programs of Katib's population-based training pass theirs on
+// from trial to trial (trial/checkpoint/katib_folder.h): where no volume is named that all trials
+// share, they share a claim that is made for the experiment, as Katib makes one.
+v1::CheckpointVolume VolumeFor(const ExperimentKey& experiment, v1::CheckpointVolume volume,
+                               const std::map<std::string, std::string>& environment);
+std::string SuggestionClaimName(const ExperimentKey& experiment);
+
+// The claim that is made for the trial, if it gets one of its own, or for all of its experiment.
 std::optional<Json> MakeClaim(const AttemptRequest& request);
 
 // Name of the claim that is made for a trial where spec.shirabe.checkpoint.volume.size is set.

@@ -10,6 +10,7 @@
 #include "base/text/number.h"
 #include "google/protobuf/util/time_util.h"
 #include "proto/shirabe/v1/collector_traits.h"
+#include "trial/checkpoint/katib_folder.h"
 #include "trial/local/supervisor_records.h"
 #include "trial/local/trial_environment.h"
 #include "trial/pod/pod_names.h"
@@ -17,6 +18,8 @@
 
 namespace shirabe::trial {
 namespace {
+
+constexpr char kCustomCollectorField[] = "spec.metricsCollectorSpec.collector.customCollector";
 
 // ---- names and paths that we need ---------------------------------------------------------------
 
@@ -195,6 +198,10 @@ StatusOr<Json> FoldersContainer(const Injection& injection, const PodVolumes& vo
 StatusOr<Json> InitContainer(const Injection& injection, const PodVolumes& volumes) {
   Json container = OurContainer(injection, kInitContainer, "init");
   ASSIGN_OR_RETURN(container["env"], ConfigVariable(InitConfig(injection)));
+  const std::string katib = KatibPath(injection.request.environment);
+  if (!katib.empty()) {
+    container["env"].push_back({{"name", kKatibFolderVariable}, {"value", Literal(katib)}});
+  }
   container["volumeMounts"] = volumes.shared;
   Append(volumes.init, container["volumeMounts"]);
   return container;
@@ -207,6 +214,9 @@ StatusOr<Json> Sidecar(const Injection& injection, const PodVolumes& volumes,
   Json container = OurContainer(injection, kSidecarContainer, "sidecar");
   container["restartPolicy"] = "Always";
   ASSIGN_OR_RETURN(container["env"], ConfigVariable(SidecarConfig(injection, path)));
+  if (!injection.checkpoints) {
+    container["env"].push_back({{"name", kPodCheckpointsVariable}, {"value", kPodNoCheckpoints}});
+  }
   container["volumeMounts"] = volumes.shared;
   Append(volumes.collector, container["volumeMounts"]);
   Append(volumes.token, container["volumeMounts"]);
@@ -215,16 +225,37 @@ StatusOr<Json> Sidecar(const Injection& injection, const PodVolumes& volumes,
   return container;
 }
 
-// The user's own collector, as a native sidecar too: it ends when the program has.
-void AddCustomCollector(const Injection& injection, const PodVolumes& volumes, Json& containers) {
-  const auto& collector = injection.request.cluster.collector.collector();
-  if (!v1::TraitsOf(collector.kind()).container() || !collector.has_custom_collector()) return;
-  Json container = FromStruct(collector.custom_collector());
-  if (Text(container, {"name"}).empty()) container["name"] = "metrics-collector";
-  container["restartPolicy"] = "Always";
+Status CheckCollector(const Json& container, const Json& pod_spec) {
+  const Json alone = Json::array({container});
+  RETURN_IF_ERROR(CheckNames(alone, kCustomCollectorField,
+                             {kFoldersContainer, kInitContainer, kSidecarContainer}));
+  RETURN_IF_ERROR(CheckMounts(alone, kCustomCollectorField));
+  const std::string name = Text(container, {"name"});
+  for (const char* list : {"containers", "initContainers"}) {
+    if (Named(At(pod_spec, list), name).is_null()) continue;
+    return InvalidField(absl::StrCat(kCustomCollectorField, ".name"),
+                        absl::StrCat("\"", name, "\" is a container of the trial's own pod: ",
+                                     "choose another name"));
+  }
+  return absl::OkStatus();
+}
+
+// The user's own collector, as Katib places it: after the program's container, so that it finds the
+// program's process in the namespace of processes that the pod's containers share then, waits for
+// its end, and reports. What it reports, it reports by itself; its own end ends the pod.
+Status AddCustomCollector(const Injection& injection, const PodVolumes& volumes) {
+  const std::string name = CustomCollectorName(injection.request);
+  if (name.empty()) return absl::OkStatus();
+  Json& spec = injection.pod.spec();
+  Json container = FromStruct(injection.request.cluster.collector.collector().custom_collector());
+  container["name"] = name;
+  container.erase("restartPolicy");
+  RETURN_IF_ERROR(CheckCollector(container, spec));
   Append(volumes.collector, ListIn(container, "volumeMounts"));
   AddPlainEnvironment(injection.request, container);
-  containers.push_back(std::move(container));
+  ListIn(spec, "containers").push_back(std::move(container));
+  if (!IsTrue(At(spec, "hostPID"))) spec["shareProcessNamespace"] = true;
+  return absl::OkStatus();
 }
 
 // ---- the program --------------------------------------------------------------------------------
@@ -276,7 +307,16 @@ absl::Duration WholeGrace(const AttemptRequest& request, const Json& pod_spec) {
 }
 
 void AddPlainEnvironment(const AttemptRequest& request, Json& container) {
-  AddEnvironment(request.environment, container);
+  Environment plain = request.environment;
+  plain.erase(kKatibFolderVariable);
+  AddEnvironment(plain, container);
+}
+
+std::string CustomCollectorName(const AttemptRequest& request) {
+  const auto& collector = request.cluster.collector.collector();
+  if (!v1::TraitsOf(collector.kind()).container() || !collector.has_custom_collector()) return "";
+  const std::string name = Text(FromStruct(collector.custom_collector()), {"name"});
+  return name.empty() ? "metrics-collector" : name;
 }
 
 Status Inject(const Injection& injection) {
@@ -306,13 +346,13 @@ Status Inject(const Injection& injection) {
     containers.push_back(std::move(container));
   }
   containers.push_back(std::move(sidecar));
-  AddCustomCollector(injection, volumes, containers);
 
   WrapCommand(request, grace, program);
   AddEnvironment(PodEnvironment(request, grace), program);
   Append(volumes.shared, ListIn(program, "volumeMounts"));
   Append(volumes.program, program["volumeMounts"]);
   Append(volumes.volumes, ListIn(spec, "volumes"));
+  RETURN_IF_ERROR(AddCustomCollector(injection, volumes));  // no use of `program` after this
   spec["initContainers"] = std::move(containers);
   return absl::OkStatus();
 }

@@ -2,6 +2,8 @@
 // neighbours, and by trial/kubernetes/checkpoint_volume.cc. Pure.
 #pragma once
 
+#include <string>
+
 #include "base/status.h"
 #include "trial/attempt_status.h"
 #include "trial/pod/pod_options.h"
@@ -15,11 +17,15 @@ struct Injection {
   const AttemptRequest& request;
   const PodOptions& options;
   const PodTemplate& pod;
-  size_t container = 0;  // index of the primary one
+  size_t container = 0;     // index of the primary one
+  bool checkpoints = true;  // they are committed
 };
 
 // kInvalidArgument, with the path of the field and the fix.
 Status Inject(const Injection& injection);
+
+// Of the container of the user's that collects, beside the program; "" = there is none.
+std::string CustomCollectorName(const AttemptRequest& request);
 
 // The contract's variables for a program without our containers: names and numbers, no paths.
 void AddPlainEnvironment(const AttemptRequest& request, Json& container);
