@@ -41,8 +41,8 @@ Kind ExperimentKind() {
            {"Failed", "integer", ".status.trialsFailed", "trials that failed"},
            {"Preempted", "integer", ".status.shirabe.preemptions",
             "attempts lost to the platform; no failures"},
+           {"Cost", "string", ".status.shirabe.costText", "of all attempts that have ended"},
            {"Best Trial", "string", ".status.currentOptimalTrial.bestTrialName", "its name", 1},
-           {"Cost", "number", ".status.shirabe.cost", "of all attempts", 1},
            {"Waiting", "string", ".status.shirabe.waiting", "why nothing starts", 1},
            kAge}};
 }
