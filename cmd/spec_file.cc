@@ -106,6 +106,12 @@ StatusOr<v1::NodePools> LoadNodes(const std::string& path) {
   return std::move(nodes.pools);
 }
 
+StatusOr<v1::NodePools> ReadPools(const std::string& text, const std::string& path) {
+  experiment::ParsedNodes nodes = experiment::ParseNodes(text, experiment::NoPools::kIsFine);
+  RETURN_IF_ERROR(ErrorsIn(path, Print(nodes.findings, path)));
+  return std::move(nodes.pools);
+}
+
 Status UseEndpoints(const std::string& path) {
   if (path.empty()) return notify::SetEndpoints({});
   ASSIGN_OR_RETURN(const std::string text, ReadFile(path, kMaxBytes));

@@ -49,6 +49,8 @@ StatusOr<v1::Experiment> LoadExperiment(const std::string& path);
 
 // The pools of a nodes file, without errors. Warnings are printed.
 StatusOr<v1::NodePools> LoadNodes(const std::string& path);
+// The same of a text that was read from there, for a cluster, which may have none.
+StatusOr<v1::NodePools> ReadPools(const std::string& text, const std::string& path);
 
 // From now on notifications may be sent to the endpoints of this file of --notifications, whose
 // secrets are read; "" = to none. Errors as above.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/str_format.h"
 #include "base/names.h"
 #include "base/text/number.h"
 #include "crd/resource_kinds.h"
@@ -74,6 +75,14 @@ view::Json CurrencyJson(const v1::Experiment& experiment) {
   return currency.empty() ? "USD" : currency;
 }
 
+// Of a column: two digits, whatever the amount.
+view::Json CostText(const v1::Experiment& experiment) {
+  const double cost = experiment.status().shirabe().cost();
+  if (cost == 0) return nullptr;
+  const std::string currency = CurrencyJson(experiment);
+  return (cost < 0.005 ? "<0.01" : absl::StrFormat("%.2f", cost)) + " " + currency;
+}
+
 view::Json ActorJson(const v1::Actor& actor) {
   return actor.name().empty() ? view::Json() : Shaped<v1::crd::ActorStatus>(actor);
 }
@@ -88,6 +97,7 @@ view::Json ExtrasJson(const v1::Experiment& experiment, const ObservedSpec& spec
                {"best", view::TextOrNull(best)},
                {"algorithm", status.algorithm().empty() ? asked_for : status.algorithm()},
                {"currency", CurrencyJson(experiment)},
+               {"costText", CostText(experiment)},
                {"recommendedTrial", RecommendedJson(status)},
                {"uid", experiment.metadata().uid()},
                {"specProblem", view::TextOrNull(spec.problem)},

@@ -3,6 +3,7 @@
 #include <cctype>
 #include <string>
 
+#include "crd/object_rules.h"
 #include "proto/shirabe/v1/crd.pb.h"
 #include "view/json_schema.h"
 
@@ -41,8 +42,8 @@ Kind ExperimentKind() {
            {"Failed", "integer", ".status.trialsFailed", "trials that failed"},
            {"Preempted", "integer", ".status.shirabe.preemptions",
             "attempts lost to the platform; no failures"},
+           {"Cost", "string", ".status.shirabe.costText", "of all attempts that have ended"},
            {"Best Trial", "string", ".status.currentOptimalTrial.bestTrialName", "its name", 1},
-           {"Cost", "number", ".status.shirabe.cost", "of all attempts", 1},
            {"Waiting", "string", ".status.shirabe.waiting", "why nothing starts", 1},
            kAge}};
 }
@@ -95,7 +96,10 @@ OrderedJson SchemaOf(const Kind& kind) {
   OrderedJson& properties = schema["properties"];
   properties["spec"] = (ours ? reported : applied)["properties"]["spec"];
   properties["status"] = reported["properties"]["status"];
-  if (!ours) schema["required"] = {"spec"};
+  if (!ours) {
+    schema["required"] = {"spec"};
+    AddExperimentRules(schema);
+  }
   // Beside the spec as well, so that `sepc:` is found, and found out.
   schema["x-kubernetes-preserve-unknown-fields"] = true;
   return schema;

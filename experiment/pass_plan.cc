@@ -71,7 +71,8 @@ void SayIfBudgetKeepsNothing(const PassInput& in, const BudgetState& money, Delt
   }
   const std::string message =
       "spec.shirabe.budget.maxCost keeps nothing: no machine that its trials may use has a price; "
-      "prices stand in the pools of --nodes FILE of `shirabe run` and `shirabe controller`";
+      "prices stand in the pools of --nodes FILE of `shirabe run` and `shirabe controller` (as "
+      "installed: ConfigMap shirabe-pools), or at a node (annotation shirabe.dev/price-per-hour)";
   v1::Condition& condition = *changed.Add();
   condition.set_type(kBudgetEnforced);
   condition.set_status("False");

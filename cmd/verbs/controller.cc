@@ -13,10 +13,11 @@
 #include "base/process_id.h"
 #include "base/registry.h"
 #include "client/state_location.h"
+#include "cmd/controller_options.h"
 #include "cmd/listen_options.h"
+#include "cmd/pools_file.h"
 #include "cmd/server_identity.h"
 #include "cmd/session.h"
-#include "cmd/spec_file.h"
 #include "cmd/terminal.h"
 #include "cmd/verb.h"
 #include "cmd/verb_flags.h"
@@ -39,50 +40,6 @@ constexpr absl::Duration kHasty = absl::Seconds(3);
 constexpr absl::Duration kStepDown = absl::Seconds(30);
 constexpr char kLease[] = "shirabe-controller";
 
-struct ControllerFlags {
-  ListenOptions listen_options;
-  std::string tls_ca;
-  std::string advertise;
-  std::string image;
-  std::string kubeconfig;
-  std::string kube_context;
-  std::string lease_namespace;
-  std::string nodes;
-  bool adopt_all = false;
-};
-
-void AddFlags(Options& options, ControllerFlags* flags) {
-  AddListenOptions(options, &flags->listen_options);
-  options.Text("--advertise", &flags->advertise, "HOST:PORT",
-               "where the pods of trials reach --grpc: shirabe.shirabe-system.svc:7450");
-  options.Text("--image", &flags->image, "IMAGE",
-               "this program, for the containers beside a trial (default: that of our own pod)");
-  options.Text("--tls-ca", &flags->tls_ca, "FILE",
-               "the authority of --tls-cert, PEM; without --tls-cert a certificate is made and "
-               "kept, in the Secret shirabe-tls or in the home");
-  options.Text(
-      "--kubeconfig", &flags->kubeconfig, "FILE",
-      "how to reach the cluster (default: our pod's account, $KUBECONFIG, ~/.kube/config)");
-  options.Text("--kube-context", &flags->kube_context, "NAME", "which context of it");
-  options.Text("--lease-namespace", &flags->lease_namespace, "NAMESPACE",
-               "where the replicas elect who leads; without it there is one replica");
-  options.Flag("--adopt-all", &flags->adopt_all,
-               "where another project's CRDs are installed, take up all Experiments, not only "
-               "those labelled shirabe.dev/managed=true");
-  options.Text("--nodes", &flags->nodes, "FILE", "pools of machines with their prices, in YAML");
-}
-
-Status CheckControllerFlags(const ControllerFlags& flags) {
-  RETURN_IF_ERROR(CheckListenOptions(flags.listen_options));
-  if (flags.advertise.empty()) {
-    return UsageError("--advertise HOST:PORT is missing: where pods reach --grpc");
-  }
-  if (flags.listen_options.tls.certificate.empty() != flags.tls_ca.empty()) {
-    return UsageError("--tls-cert, --tls-key and --tls-ca go together");
-  }
-  return absl::OkStatus();
-}
-
 std::string Variable(const char* name) { return client::ProcessEnvironment()(name).value_or(""); }
 
 // The containers beside a trial are of the same image as we are.
@@ -103,6 +60,9 @@ StatusOr<kube::Json> OwnContainer(kube::Client& client, const std::string& names
   return (*containers)[0];
 }
 
+// Why leading ended.
+enum class Ended { kBySignal, kLeadLost, kPoolsChanged };
+
 class ControllerProcess {
  public:
   ControllerProcess(ControllerFlags flags, Globals globals)
@@ -120,10 +80,10 @@ class ControllerProcess {
   StatusOr<bool> AwaitLead(Interrupts& interrupts);
   Status Lead();
   void SetMetrics(service::Metrics& metrics) const;
-  StatusOr<int> StayInLead(Interrupts& interrupts);
+  StatusOr<Ended> StayInLead(Interrupts& interrupts);
   bool LeadsAsBefore() const;
   bool MayResume() const;
-  void StepDown();
+  void StepDown(Ended why);
   std::string WhyNotReady() const;
 
   const ControllerFlags flags_;
@@ -143,6 +103,7 @@ class ControllerProcess {
   std::string ca_;
   absl::Time renew_at_ = absl::InfiniteFuture();
   client::ExecutionOptions machines_;
+  std::optional<PoolsFile> pools_;
   std::string identity_;  // among the replicas
   std::unique_ptr<kube::Election> election_;
   // Of the lease, while we lead; it grows when the lease changes hands. -1 = we do not lead.
@@ -166,7 +127,9 @@ Status ControllerProcess::Open() {
   session_.client->SetNamespaces([this](const std::string& ns) { return namespaces_->Uid(ns); });
   token_file_ = TokenFile(globals_, session_.place);
   ASSIGN_OR_RETURN(tokens_, service::Tokens::Load(token_file_));
-  reviewer_ = std::make_unique<kube::TokenReviewer>(client_.get(), RealClock(), kAudience);
+  reviewer_ = std::make_unique<kube::TokenReviewer>(
+      client_.get(), RealClock(),
+      kube::ReviewOptions{.audience = kAudience, .only_namespace = globals_.ns});
   tokens_->SetCluster(ClusterUserIntrospection(reviewer_.get()));
   pods_ = std::make_unique<kube::PodFinder>(client_.get(), RealClock());
   RETURN_IF_ERROR(OpenIdentity());
@@ -220,14 +183,13 @@ Status ControllerProcess::FillMachines() {
   machines_.limits = LimitsOf(flags_.listen_options);
   machines_.pods = {
       .client = client_.get(), .image = flags_.image, .server = flags_.advertise, .ca = ca_};
+  machines_.pods.only_namespace = globals_.ns;
   if (flags_.image.empty()) {
     ASSIGN_OR_RETURN(const kube::Json container, OwnContainer(*client_, config_.namespace_name));
     machines_.pods.image = Text(container, {"image"});
     machines_.pods.image_pull_policy = Text(container, {"imagePullPolicy"});
   }
-  if (!flags_.nodes.empty()) {
-    ASSIGN_OR_RETURN(machines_.pools, LoadNodes(flags_.nodes));
-  }
+  ASSIGN_OR_RETURN(pools_, PoolsFile::Open(flags_.nodes));
   return absl::OkStatus();
 }
 
@@ -266,6 +228,7 @@ Status ControllerProcess::Lead() {
   if (election_ != nullptr) term_ = election_->transitions();
   standby_ = nullptr;  // its port is needed
   service::ServerOptions options = ServerOptionsOf(flags_.listen_options, session_);
+  machines_.pools = pools_->pools();
   options.machines = machines_;
   options.namespace_of = [this](const auto& address) { return pods_->NamespaceOf(address); };
   options.tls = tls_;
@@ -304,9 +267,14 @@ bool ControllerProcess::MayResume() const {
 
 // All that acts ends here, and nothing of it writes while it does. Where it does not end, the
 // process does: it is started again.
-void ControllerProcess::StepDown() {
-  Log(LogLevel::kWarning, "leadership was lost: waiting to lead again",
-      {{"holder", election_->holder()}, {"trouble", election_->LastError()}});
+void ControllerProcess::StepDown(Ended why) {
+  if (why == Ended::kPoolsChanged) {
+    Log(LogLevel::kInfo, "the pools of --nodes have changed: starting again with them",
+        {{"file", flags_.nodes}});
+  } else {
+    Log(LogLevel::kWarning, "leadership was lost: waiting to lead again",
+        {{"holder", election_->holder()}, {"trouble", election_->LastError()}});
+  }
   term_ = -1;
   std::jthread watchdog([](const std::stop_token& stop) {
     const absl::Duration deadline = RealClock()->Monotonic() + kStepDown;
@@ -322,8 +290,8 @@ void ControllerProcess::StepDown() {
   server_ = nullptr;
 }
 
-// Until a signal comes (0), or leadership is lost for good (kUnreachable).
-StatusOr<int> ControllerProcess::StayInLead(Interrupts& interrupts) {
+// Until leadership is lost for good, or there is another reason to end.
+StatusOr<Ended> ControllerProcess::StayInLead(Interrupts& interrupts) {
   std::optional<absl::Duration> lost;
   while (interrupts.Wait(kPollInterval) == 0) {
     if (election_ != nullptr && !LeadsAsBefore()) {
@@ -333,16 +301,17 @@ StatusOr<int> ControllerProcess::StayInLead(Interrupts& interrupts) {
             {{"trouble", election_->LastError()}});
       }
       lost = lost.value_or(now);
-      if (!MayResume() || now - *lost > kResume) return kUnreachable;
+      if (!MayResume() || now - *lost > kResume) return Ended::kLeadLost;
       continue;
     }
     if (lost) Log(LogLevel::kInfo, "the lease was renewed: continuing", {});
     lost.reset();
+    if (pools_->Reload(RealClock()->Monotonic())) return Ended::kPoolsChanged;
     if (RealClock()->Now() < renew_at_) continue;
     return absl::UnavailableError(
         "the certificate ends within 30 days: ending, to be started again with a new one");
   }
-  return kOk;
+  return Ended::kBySignal;
 }
 
 StatusOr<int> ControllerProcess::Run(Interrupts& interrupts) {
@@ -350,10 +319,10 @@ StatusOr<int> ControllerProcess::Run(Interrupts& interrupts) {
     ASSIGN_OR_RETURN(const bool leads, AwaitLead(interrupts));
     if (!leads) return kOk;
     RETURN_IF_ERROR(Lead());
-    ASSIGN_OR_RETURN(const int ended, StayInLead(interrupts));
-    if (ended == kOk) break;
-    StepDown();
-    RETURN_IF_ERROR(OpenStandby());
+    ASSIGN_OR_RETURN(const Ended ended, StayInLead(interrupts));
+    if (ended == Ended::kBySignal) break;
+    StepDown(ended);
+    if (election_ != nullptr) RETURN_IF_ERROR(OpenStandby());
   }
   Log(LogLevel::kInfo, "stopping: trials that run are left to the next controller");
   // In this order: nothing is led any more when the lease is given up.
@@ -375,7 +344,7 @@ StatusOr<int> Controller(const Arguments& arguments) {
                   "the audience shirabe may do here what RBAC lets them do to Experiments; the "
                   "token file (made where it is missing) has an administrator's token, and lines "
                   "`user NAMESPACE TOKEN`.");
-  AddFlags(options, &flags);
+  AddControllerFlags(options, &flags);
   options.Arguments("nothing", nullptr, 0, 0);
   AddGlobals(options, &globals);
   ASSIGN_OR_RETURN(const bool done, ParseAll(options, globals, arguments));

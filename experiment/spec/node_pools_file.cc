@@ -71,12 +71,13 @@ void CheckPools(const v1::NodePools& pools, Findings& findings) {
 
 }  // namespace
 
-ParsedNodes ParseNodes(std::string_view text) {
+ParsedNodes ParseNodes(std::string_view text, NoPools none) {
   ParsedNodes parsed;
   Findings findings;
   if (WalkFile(text, kNodesFile, parsed.pools, findings)) {
     SetPoolDefaults(parsed.pools);
-    CheckPools(parsed.pools, findings);
+    const bool fine = none == NoPools::kIsFine && parsed.pools.pools().empty();
+    if (!fine) CheckPools(parsed.pools, findings);
   }
   parsed.findings = findings.Sorted();
   return parsed;

@@ -16,7 +16,8 @@ struct ParsedNodes {
   std::vector<Finding> findings;  // by line and column
 };
 
-// One document. The text has the limits of an Experiment's.
-ParsedNodes ParseNodes(std::string_view text);
+// One document. The text has the limits of an Experiment's. A cluster may have no pools at all.
+enum class NoPools { kIsAnError, kIsFine };
+ParsedNodes ParseNodes(std::string_view text, NoPools none = NoPools::kIsAnError);
 
 }  // namespace shirabe::experiment

@@ -12,6 +12,8 @@
 #   cluster.sh kill-node DIR NODE power it off: kubelet, containerd and containers, without a word
 #   cluster.sh start-node DIR NODE
 #                                 the machine boots again
+#   cluster.sh join-node DIR NODE LABELS TAINTS [IMAGE.tar…]
+#                                 one more machine, with these labels (a=b,…), taints and images
 #   cluster.sh cut-node DIR NODE  its network is gone: pods run on and reach nobody, the kubelet
 #   cluster.sh heal-node DIR NODE is not heard of
 #   cluster.sh gpu DIR NODE N [RESOURCE]
@@ -306,6 +308,7 @@ case $VERB in
   load) load "$1" ;;
   kill-node) power_off "$1" ;;
   start-node) boot_node "$1" && await_node "$1" ;;
+  join-node) join_node "$@" ;;
   cut-node) cut_node "$1" ;;
   heal-node) heal_node "$1" ;;
   gpu) offer_devices "$@" ;;

@@ -101,9 +101,10 @@ resolvConf: "$DIR/resolv.conf"
 END
 }
 
-# boot_node NODE: the first time, or after power_off.
+# boot_node NODE [IMAGE.tar…]: the first time, or after power_off. The images are there before the
+# kubelet is, which starts with the flags in the node's file of that name, if it has one.
 boot_node() {
-  local root=$DIR/$1
+  local root=$DIR/$1 image flags=()
   mkdir -p "$root/cni"
   inside ip addr add "$(address_of "$1")/24" dev host0 2>/dev/null || true
   [ -f "$DIR/$1.kubeconfig" ] || {
@@ -117,15 +118,24 @@ boot_node() {
   # In a group below the node's: with cgroup v2 a group of processes may have no children.
   daemon "$1-containerd" "$1/daemons" containerd -c "$root/containerd.toml"
   await "containerd of $1" 20 ctr -a "$root/containerd.sock" version
-  load_into "$1" "$("$HERE/images.sh" pause)"
+  for image in "$("$HERE/images.sh" pause)" "${@:2}"; do load_into "$1" "$image"; done
+  [ ! -f "$root/flags" ] || mapfile -t flags <"$root/flags"
   daemon "$1-kubelet" "$1/daemons" "$KUBERNETES_BIN/kubelet" --config "$root/kubelet.yaml" \
     --kubeconfig "$DIR/$1.kubeconfig" --root-dir "$root/kubelet" --hostname-override "$1" \
-    --cert-dir "$root/pki" --node-ip "$(address_of "$1")"
+    --cert-dir "$root/pki" --node-ip "$(address_of "$1")" "${flags[@]}"
 }
 
 await_node() {
   await "the node $1" 60 inside kubectl get node "$1"
   inside kubectl wait --for=condition=Ready --timeout=60s "node/$1" >/dev/null
+}
+
+# join_node NODE LABELS TAINTS [IMAGE.tar…]: a machine that an autoscaler adds, as it registers.
+join_node() {
+  mkdir -p "$DIR/$1"
+  printf '%s\n' "--node-labels=$2" "--register-with-taints=$3" >"$DIR/$1/flags"
+  boot_node "$1" "${@:4}"
+  await_node "$1"
 }
 
 # A machine that loses its power says nothing to anyone: first the kubelet and containerd are

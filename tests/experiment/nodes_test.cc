@@ -1,5 +1,8 @@
 #include "experiment/spec/node_pools_file.h"
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "base/file_io.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -54,6 +57,34 @@ TEST(ParseNodes, TheExampleIsFine) {
   const auto text = ReadFile(SourceDir() + "/deploy/examples/nodes.yaml");
   ASSERT_TRUE(text.ok());
   EXPECT_THAT(FindingsIn(*text), IsEmpty());
+}
+
+TEST(ParseNodes, AClusterMayHaveNoPoolsAndAMachineNot) {
+  EXPECT_THAT(ParseNodes("pools: []", NoPools::kIsFine).findings, IsEmpty());
+  EXPECT_THAT(FindingsIn("pools: []"),
+              ElementsAre("n:1:1: error: pools: is required: groups of like machines"));
+  EXPECT_FALSE(ParseNodes("pool: []", NoPools::kIsFine).findings.empty());
+  EXPECT_FALSE(ParseNodes("pools: 3", NoPools::kIsFine).findings.empty());
+  EXPECT_FALSE(ParseNodes("", NoPools::kIsFine).findings.empty());
+  const auto shipped = ReadFile(SourceDir() + "/deploy/kubernetes/controller/pools.yaml");
+  ASSERT_TRUE(shipped.ok());
+  EXPECT_THAT(ParseNodes(*shipped, NoPools::kIsFine).findings, IsEmpty());
+}
+
+// What it shows as an example is a comment there.
+TEST(ParseNodes, TheExampleOfAClusterIsFine) {
+  const auto shipped = ReadFile(SourceDir() + "/deploy/kubernetes/controller/pools.yaml");
+  ASSERT_TRUE(shipped.ok());
+  const size_t begin = shipped->find("# pools:\n");
+  const size_t end = shipped->find("#\n", begin);
+  ASSERT_NE(end, std::string::npos);
+  std::string example;
+  for (const auto line : absl::StrSplit(shipped->substr(begin, end - begin), '\n')) {
+    absl::StrAppend(&example, absl::StripPrefix(line, "# "), "\n");
+  }
+  const ParsedNodes parsed = ParseNodes(example, NoPools::kIsFine);
+  EXPECT_THAT(parsed.findings, IsEmpty());
+  EXPECT_EQ(parsed.pools.pools_size(), 2);
 }
 
 TEST(ParseNodes, FindsEveryMistakeInItsPlace) {

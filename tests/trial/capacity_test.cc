@@ -4,6 +4,7 @@
 #include "gtest/gtest.h"
 #include "tests/trial/parse_struct.h"
 #include "tests/trial/pools.h"
+#include "trial/kubernetes/price_quote.h"
 
 namespace shirabe::trial {
 namespace {
@@ -270,6 +271,56 @@ TEST(Prices, OfAPlacement) {
   EXPECT_DOUBLE_EQ(placement.on_demand_price_per_hour(), 1.5);
   EXPECT_EQ(PlacementOf(pod, Json(), TwoPools()).capacity(), "");
   EXPECT_EQ(PlacementOf(pod, NodeWith(SpotNodes()[0]), {}).capacity(), "spot");
+}
+
+Json Saying(const char* where, const Json& price) {
+  Json node = BigNode();
+  node["metadata"][where][kPriceAnnotation] = price;
+  return node;
+}
+
+TEST(Prices, WhatANodeSaysItselfComesBeforeItsPoolsPrice) {
+  EXPECT_EQ(NodeCapacityOf(Saying("annotations", "0.25"), TwoPools()).price_per_hour, 0.25);
+  EXPECT_EQ(NodeCapacityOf(Saying("labels", "0.25"), TwoPools()).price_per_hour, 0.25);
+  Json both = Saying("labels", "0.25");
+  both["metadata"]["annotations"][kPriceAnnotation] = "0.75";
+  EXPECT_EQ(NodeCapacityOf(both, TwoPools()).price_per_hour, 0.75);
+  EXPECT_EQ(NodeCapacityOf(Saying("annotations", "0"), TwoPools()).price_per_hour, 0);
+  // Of a spot node the pools know what the same would be on demand.
+  EXPECT_EQ(NodeCapacityOf(both, TwoPools()).on_demand_price_per_hour, 3);
+  EXPECT_EQ(NodeCapacityOf(both, {}).price_per_hour, 0.75);
+  EXPECT_EQ(NodeCapacityOf(both, {}).pool, "");
+  const Json pod = PodAsking(R"({"limits": {"nvidia.com/gpu": 4}})");
+  EXPECT_DOUBLE_EQ(PlacementOf(pod, both, {}).price_per_hour(), 0.375);
+}
+
+TEST(Prices, WhatIsNoPriceDoesNotCount) {
+  for (const char* bad : {"", "0,25", "-1", "inf", "nan", "1e999", "$3", "0.25 USD"}) {
+    EXPECT_EQ(OwnPriceOf(Saying("annotations", bad)), std::nullopt) << bad;
+  }
+  EXPECT_EQ(OwnPriceOf(Saying("annotations", 0.25)), std::nullopt);
+  EXPECT_EQ(OwnPriceOf(Json()), std::nullopt);
+  EXPECT_EQ(NodeCapacityOf(Saying("annotations", "0,25"), TwoPools()).price_per_hour, 1);
+}
+
+TEST(Prices, AnEstimateIsOfTheDearestNodeThatMayBeTaken) {
+  const Json object = {{"kind", "Pod"}, {"spec", PodAsking(R"({"limits": {"cpu": 8}})")["spec"]}};
+  const auto estimate = [&](const PlacementRequest& request, const v1::NodePools& pools,
+                            const std::vector<Json>& nodes) {
+    return EstimatePrice(object, Place(request, pools), nodes, pools);
+  };
+  Json spot = Saying("annotations", "2");
+  spot["metadata"]["labels"]["cloud.google.com/gke-spot"] = "true";
+  const std::vector<Json> nodes = {BigNode(), Saying("annotations", "6"), spot};
+  EXPECT_DOUBLE_EQ(estimate({}, {}, nodes), 3);
+  EXPECT_DOUBLE_EQ(estimate(With(v1::REQUIRED), {}, nodes), 1);
+  EXPECT_DOUBLE_EQ(estimate(With(v1::SPOT_NEVER), {}, nodes), 3);
+  EXPECT_DOUBLE_EQ(estimate({}, {}, {BigNode()}), 0);
+  // Pools: a node's own price counts in its pool, and a pool without a node is paid as a whole one.
+  EXPECT_DOUBLE_EQ(estimate(With(v1::REQUIRED), TwoPools(), nodes), 3);
+  EXPECT_DOUBLE_EQ(estimate(With(v1::REQUIRED), TwoPools(), {BigNode()}), 0.5);
+  EXPECT_DOUBLE_EQ(estimate(With(v1::REQUIRED), TwoPools(), {}), 1);
+  EXPECT_DOUBLE_EQ(estimate(With(v1::SPOT_NEVER), TwoPools(), nodes), 3);
 }
 
 TEST(Prices, Quantities) {

@@ -255,5 +255,16 @@ TEST_F(VolumeTest, AQuoteIsThePodsShareAsItsPlacementIsLater) {
   EXPECT_DOUBLE_EQ(See(Nth(1)).placement.price_per_hour(), 0.5);
 }
 
+TEST_F(VolumeTest, AQuoteFollowsWhatNodesSayTheyCost) {
+  const AttemptRequest request = PodRequestFor(Nth(1));
+  const auto quote = [&] {
+    return executor().QuotePlacement(kTuning, request.trial_spec, {}).price_per_hour;
+  };
+  ASSERT_TRUE(Await([&] { return executor().Synced(); }));
+  EXPECT_EQ(quote(), 0);
+  PutNode("dear", "True", Json::array(), {{kPriceAnnotation, "400"}});
+  EXPECT_TRUE(Await([&] { return quote() > 0; }));
+}
+
 }  // namespace
 }  // namespace shirabe::trial

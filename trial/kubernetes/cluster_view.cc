@@ -1,6 +1,7 @@
 #include "trial/kubernetes/cluster_view.h"
 
 #include "trial/pod/pod_names.h"
+#include "trial/pod/pod_scheduling.h"
 
 namespace shirabe::trial {
 namespace {
@@ -20,6 +21,7 @@ std::unique_ptr<kube::WatchCache> ClusterView::Open(const kube::Resource& resour
   options.client = options_.client;
   options.clock = options_.clock;
   options.query.resource = resource;
+  if (resource.namespaced) options.query.namespace_name = options_.only_namespace;
   options.stall = options_.stall;
   if (resource.kind == Nodes().kind) {
     options.trim = TrimNode;
@@ -116,9 +118,19 @@ std::vector<Json> ClusterView::AllNodes() const {
   return ready_ ? nodes_->All() : std::vector<Json>();
 }
 
+bool ClusterView::AnyNodeHasPrice() const {
+  const MutexLock lock(mutex_);
+  return !priced_.empty();
+}
+
 bool ClusterView::NodesKnown() const {
   const MutexLock lock(mutex_);
   return ready_ && Follows(nodes_.get());
+}
+
+bool ClusterView::NodesRefused() const {
+  const MutexLock lock(mutex_);
+  return ready_ && absl::IsPermissionDenied(nodes_->AwaitSynced(absl::ZeroDuration()));
 }
 
 std::vector<AttemptKey> ClusterView::Attempts() const {
@@ -177,6 +189,11 @@ void ClusterView::OnNode(const Json& node, bool deleted) {
   const std::string name = NameOf(node);
   {
     const MutexLock lock(mutex_);
+    if (deleted || !OwnPriceOf(node)) {
+      priced_.erase(name);
+    } else {
+      priced_.insert(name);
+    }
     const std::string now = deleted ? "" : NodeSignature(node);
     if (std::exchange(signatures_[name], now) == now || !ready_) return;
     if (deleted) signatures_.erase(name);

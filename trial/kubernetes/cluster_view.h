@@ -29,6 +29,7 @@ class ClusterView {
     // So has a node, in something that matters to its pods.
     std::function<void(const std::string& name)> on_node;
     absl::Duration stall = absl::Minutes(2);  // as of kube::WatchCacheOptions
+    std::string only_namespace = {};          // "" = all
   };
   explicit ClusterView(Options options) : options_(std::move(options)) {}
 
@@ -46,7 +47,11 @@ class ClusterView {
   // nullopt also while the nodes are not known: then NodesKnown is false.
   std::optional<Json> FindNode(const std::string& name) const;
   std::vector<Json> AllNodes() const;
+  // Whether one says itself what it costs (OwnPriceOf).
+  bool AnyNodeHasPrice() const;
   bool NodesKnown() const;
+  // The API server does not let us see them, as in an install for one namespace.
+  bool NodesRefused() const;
   // Every attempt that a pod is there of.
   std::vector<AttemptKey> Attempts() const;
 
@@ -72,6 +77,7 @@ class ClusterView {
   bool ready_ ABSL_GUARDED_BY(mutex_) = false;
   std::map<AttemptKey, NameSet> pods_of_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, std::string> signatures_ ABSL_GUARDED_BY(mutex_);  // of nodes
+  std::set<std::string> priced_ ABSL_GUARDED_BY(mutex_);                   // nodes
   // By "group/version/kind".
   std::map<std::string, std::unique_ptr<kube::WatchCache>> kinds_ ABSL_GUARDED_BY(mutex_);
   // Set by Start, and then constant until Stop.

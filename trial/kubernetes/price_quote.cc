@@ -1,7 +1,7 @@
 #include "trial/kubernetes/price_quote.h"
 
 #include <algorithm>
-#include <map>
+#include <set>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -12,6 +12,10 @@ namespace shirabe::trial {
 namespace {
 
 constexpr absl::Duration kQuoteTtl = absl::Seconds(5);
+
+bool Contains(const std::vector<std::string>& names, const std::string& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
 
 double SharesOf(const std::vector<SamplePod>& samples, const Json& node) {
   double shares = 0;
@@ -28,20 +32,20 @@ double EstimatePrice(const Json& object, const PodScheduling& place, const std::
   const std::vector<SamplePod> samples = SamplePods(object);
   double whole = 0;
   for (const SamplePod& sample : samples) whole += static_cast<double>(sample.count);
-  std::map<std::string, double> shares;  // the largest, by pool
-  for (const Json& node : nodes) {
-    const std::string pool = NodeCapacityOf(node, pools).pool;
-    if (pool.empty()) continue;
-    double& most = shares[pool];
-    most = std::max(most, SharesOf(samples, node));
-  }
   double price = 0;
+  std::set<std::string> seen;  // pools that have a node
+  for (const Json& node : nodes) {
+    const NodeCapacity capacity = NodeCapacityOf(node, pools);
+    if (place.pools.empty() ? !Admits(place, node) : !Contains(place.pools, capacity.pool)) {
+      continue;
+    }
+    seen.insert(capacity.pool);
+    if (capacity.price_per_hour == 0) continue;
+    price = std::max(price, capacity.price_per_hour * SharesOf(samples, node));
+  }
   for (const v1::NodePool& pool : pools.pools()) {
-    const auto& allowed = place.pools;
-    if (std::find(allowed.begin(), allowed.end(), pool.name()) == allowed.end()) continue;
-    const auto found = shares.find(pool.name());
-    const double share = found == shares.end() ? whole : found->second;
-    price = std::max(price, pool.price_per_hour() * share);
+    if (seen.contains(pool.name()) || !Contains(place.pools, pool.name())) continue;
+    price = std::max(price, pool.price_per_hour() * whole);
   }
   return price;
 }
@@ -49,7 +53,8 @@ double EstimatePrice(const Json& object, const PodScheduling& place, const std::
 double PriceQuotes::Estimate(const google::protobuf::Struct& trial_spec,
                              const PlacementRequest& request) {
   const auto place = SchedulingFor(request, *context_.pools);
-  if (!place.ok() || place->price_per_hour == 0) return 0;
+  if (!place.ok()) return 0;
+  if (place->price_per_hour == 0 && !context_.view->AnyNodeHasPrice()) return 0;
   const std::string question =
       absl::StrCat(trial_spec.SerializeAsString(), absl::StrJoin(place->pools, ","));
   const absl::Duration now = context_.clock->Monotonic();

@@ -16,9 +16,9 @@
 
 namespace shirabe::trial {
 
-// For an hour of all pods of `object` on the dearest machine that `place` allows: of a pool, the
-// node of which they would take the largest share. Of a pool that has no node now, and whose
-// machines therefore have no size that is known, each pod pays for a whole one. Pure.
+// For an hour of all pods of `object` on the dearest node that `place` allows, by their share of
+// it; without pools, of those that say themselves what they cost. Of a pool that has no node now,
+// and whose machines therefore have no size that is known, each pod pays for a whole one. Pure.
 double EstimatePrice(const Json& object, const PodScheduling& place, const std::vector<Json>& nodes,
                      const v1::NodePools& pools);
 

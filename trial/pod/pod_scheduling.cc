@@ -1,6 +1,7 @@
 #include "trial/pod/pod_scheduling.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 #include "absl/strings/match.h"
@@ -79,6 +80,15 @@ double OnDemandPrice(const v1::NodePools& pools, double otherwise) {
   return price.value_or(otherwise);
 }
 
+bool TermHolds(const Json& term, const Json& labels) {
+  for (const Json& expression : Items(At(term, "matchExpressions"))) {
+    const std::string value = Text(labels, {Text(expression, {"key"}).c_str()});
+    const bool equal = value == Text(At(expression, "values")[0]);
+    if (equal != (Text(expression, {"operator"}) == "In")) return false;
+  }
+  return true;
+}
+
 // ---- what a pod asks for ------------------------------------------------------------------------
 
 using Amounts = std::map<std::string, double>;
@@ -153,13 +163,38 @@ std::optional<double> ParseQuantity(const Json& quantity) {
   return *number * unit->second;
 }
 
+std::optional<double> OwnPriceOf(const Json& node) {
+  for (const char* place : {"annotations", "labels"}) {
+    const auto price = ParseNumber(Text(node, {"metadata", place, kPriceAnnotation}));
+    if (price && std::isfinite(*price) && *price >= 0) return price;
+  }
+  return std::nullopt;
+}
+
 NodeCapacity NodeCapacityOf(const Json& node, const v1::NodePools& pools) {
   const v1::NodePool* pool = PoolOf(node, pools);
-  if (pool == nullptr) return {.capacity = CapacityByLabels(node)};
+  const std::optional<double> own = OwnPriceOf(node);
+  if (pool == nullptr) {
+    return {.capacity = CapacityByLabels(node),
+            .price_per_hour = own.value_or(0),
+            .on_demand_price_per_hour = own.value_or(0)};
+  }
+  const double price = own.value_or(pool->price_per_hour());
   return {.pool = pool->name(),
           .capacity = pool->capacity() == v1::SPOT ? v1::SPOT : v1::ON_DEMAND,
-          .price_per_hour = pool->price_per_hour(),
-          .on_demand_price_per_hour = OnDemandPrice(pools, pool->price_per_hour())};
+          .price_per_hour = price,
+          .on_demand_price_per_hour =
+              own && pool->capacity() != v1::SPOT ? price : OnDemandPrice(pools, price)};
+}
+
+bool Admits(const PodScheduling& place, const Json& node) {
+  const Json& labels = At(node, {"metadata", "labels"});
+  for (const auto& [key, value] : place.node_selector.items()) {
+    if (Text(labels, {key.c_str()}) != Text(value)) return false;
+  }
+  return place.required.empty() ||
+         std::any_of(place.required.begin(), place.required.end(),
+                     [&](const Json& term) { return TermHolds(term, labels); });
 }
 
 double ShareOf(const Json& pod, const Json& node) {

@@ -28,12 +28,21 @@ StatusOr<PodScheduling> SchedulingFor(const PlacementRequest& placement_request,
 struct NodeCapacity {
   std::string pool;                                  // "" = of none
   v1::Capacity capacity = v1::CAPACITY_UNSPECIFIED;  // as far as can be told
-  double price_per_hour = 0;                         // of the whole node
+  double price_per_hour = 0;                         // of the whole node; its own before its pool's
   double on_demand_price_per_hour = 0;               // of a node of the cheapest on-demand pool
 };
 
+// What the node itself says that it costs an hour: its annotation, or else its label, of this name.
+// nullopt if it has none, or one that is no number from 0 on.
+inline constexpr char kPriceAnnotation[] = "shirabe.dev/price-per-hour";
+std::optional<double> OwnPriceOf(const Json& node);
+
 // The pool whose selector asks for the most labels that this node has.
 NodeCapacity NodeCapacityOf(const Json& node, const v1::NodePools& pools);
+
+// Whether selector and terms of `place` take the node. Only as this file and scheduling_terms.cc
+// write them: In and NotIn, one value each.
+bool Admits(const PodScheduling& place, const Json& node);
 
 // How much of the node is the pod's: its largest share of GPUs, CPUs or memory, by what it requests
 // of what the node can give, from 0 to 1.

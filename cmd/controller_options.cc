@@ -1,0 +1,40 @@
+#include "cmd/controller_options.h"
+
+#include "cmd/terminal.h"
+
+namespace shirabe::cmd {
+
+void AddControllerFlags(Options& options, ControllerFlags* flags) {
+  AddListenOptions(options, &flags->listen_options);
+  options.Text("--advertise", &flags->advertise, "HOST:PORT",
+               "where the pods of trials reach --grpc: shirabe.shirabe-system.svc:7450");
+  options.Text("--image", &flags->image, "IMAGE",
+               "this program, for the containers beside a trial (default: that of our own pod)");
+  options.Text("--tls-ca", &flags->tls_ca, "FILE",
+               "the authority of --tls-cert, PEM; without --tls-cert a certificate is made and "
+               "kept, in the Secret shirabe-tls or in the home");
+  options.Text(
+      "--kubeconfig", &flags->kubeconfig, "FILE",
+      "how to reach the cluster (default: our pod's account, $KUBECONFIG, ~/.kube/config)");
+  options.Text("--kube-context", &flags->kube_context, "NAME", "which context of it");
+  options.Text("--lease-namespace", &flags->lease_namespace, "NAMESPACE",
+               "where the replicas elect who leads; without it there is one replica");
+  options.Flag("--adopt-all", &flags->adopt_all,
+               "where another project's CRDs are installed, take up all Experiments, not only "
+               "those labelled shirabe.dev/managed=true");
+  options.Text("--nodes", &flags->nodes, "FILE",
+               "pools of machines with their prices, in YAML; read again when it changes");
+}
+
+Status CheckControllerFlags(const ControllerFlags& flags) {
+  RETURN_IF_ERROR(CheckListenOptions(flags.listen_options));
+  if (flags.advertise.empty()) {
+    return UsageError("--advertise HOST:PORT is missing: where pods reach --grpc");
+  }
+  if (flags.listen_options.tls.certificate.empty() != flags.tls_ca.empty()) {
+    return UsageError("--tls-cert, --tls-key and --tls-ca go together");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace shirabe::cmd
