@@ -12,7 +12,38 @@ constexpr absl::Duration kSlowStartThreshold = absl::Milliseconds(50);
 constexpr absl::Duration kStopPollInterval = absl::Milliseconds(250);  // of what was asked to end
 constexpr absl::Duration kVerifyRetryInterval =
     absl::Milliseconds(100);  // a checkpoint is being verified
+constexpr char kTrialKindKnown[] = "TrialKindKnown";
 constexpr absl::Duration kPendingPollInterval = absl::Milliseconds(400);  // of what is on its way
+
+// That the cluster lacks the kind of its trials is said once, and taken back with the first start.
+// The status is False, so that it is never the current condition.
+void SayWhetherKindIsKnown(const PassInput& in, const Status& started, Delta& delta) {
+  const auto& conditions = in.state.experiment().status().conditions();
+  const auto is_ours = [](const v1::Condition& one) { return one.type() == kTrialKindKnown; };
+  const bool said = std::any_of(conditions.begin(), conditions.end(), is_ours);
+  const bool missing = absl::IsUnimplemented(started);
+  if (said == missing || (!missing && !started.ok())) return;
+  auto& changed = *delta.mutable_status().mutable_conditions();
+  if (said) {
+    changed.erase(std::remove_if(changed.begin(), changed.end(), is_ours), changed.end());
+    delta.AddEvent(false, "TrialKindFound", "the cluster knows the kind of its trials by now");
+    return;
+  }
+  v1::Condition& condition = *changed.Add();
+  condition.set_type(kTrialKindKnown);
+  condition.set_status("False");
+  condition.set_reason("NoSuchKind");
+  condition.set_message(Message(started));
+  *condition.mutable_last_update_time() = ToProto(in.now);
+  *condition.mutable_last_transition_time() = ToProto(in.now);
+  delta.AddEvent(true, "TrialKindMissing", Message(started));
+}
+
+// Nothing was started, and may be later.
+bool MayStartLater(const Status& status) {
+  return absl::IsResourceExhausted(status) || absl::IsUnavailable(status) ||
+         absl::IsUnimplemented(status);
+}
 
 }  // namespace
 
@@ -48,12 +79,13 @@ Delta RecordStart(const PassInput& in, const ActiveTrial& active, const StartRes
   const TrialEdit edit{in, delta, delta.Edit(active)};
   AttemptMemory& memory = edit.trial.mutable_memory();
   const Status& status = result.status;
+  SayWhetherKindIsKnown(in, status, delta);
   if (status.ok()) {
     memory.Enter(AttemptPhase::kStarted);
     // A caller waits for its trial; a program's start is not to be seen sooner.
     const bool asked = in.state.experiment().spec().shirabe().ask_and_tell();
     delta.Requeue(asked ? absl::ZeroDuration() : kSlowStartThreshold);
-  } else if (absl::IsResourceExhausted(status) || absl::IsUnavailable(status)) {
+  } else if (MayStartLater(status)) {
     SetWaitReason(edit, Message(status));
     const bool soon = absl::IsUnavailable(status) && result.resumes;
     const absl::Duration pause = soon ? kVerifyRetryInterval : memory.wait.Pause(in.monotonic);

@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # Builds a real Kubernetes from its Go modules: API server, controller manager, scheduler, kubelet,
-# kube-proxy, kubectl and etcd, with CoreDNS, kwok (fake nodes) and Kubeflow's training operator
-# (PyTorchJob, TFJob and others) beside them. What is there already is left. Prints the folder.
+# kube-proxy, kubectl and etcd, with CoreDNS, kwok (fake nodes), Kubeflow's training operator
+# (PyTorchJob, TFJob and others) and its Trainer (TrainJob) with JobSet beside them. What is there
+# already is left. Prints the folder.
 #
 #   tests/cluster/build.sh          into ~/.cache/shirabe/kubernetes-VERSION, or $KUBERNETES_BIN
 #
-# Cold, on two cores: ten minutes, most of it the API server, the kubelet and CoreDNS.
+# Cold, on two cores: fifteen minutes, most of it the API server, the kubelet, CoreDNS and Trainer.
 # Debian's etcd 3.4 is too old for this API server: it has no progress requests for watches.
 set -euo pipefail
 # shellcheck source=tests/cluster/paths.sh
@@ -13,6 +14,8 @@ source "$(dirname "$0")/paths.sh"
 COREDNS_VERSION=${COREDNS_VERSION:-v1.11.4}
 KWOK_VERSION=${KWOK_VERSION:-v0.7.0}
 OPERATOR_VERSION=${OPERATOR_VERSION:-v1.8.1} # 1.7 does not know native sidecars
+TRAINER_VERSION=${TRAINER_VERSION:-v2.3.0}   # the first that has runtimePatches
+JOBSET_VERSION=${JOBSET_VERSION:-v0.12.0}
 MODULE_PARTS="etcd kube-apiserver kube-controller-manager kube-scheduler kubelet kube-proxy kubectl"
 
 package_of() {
@@ -61,6 +64,14 @@ build_part() {
     kwok) install_part "sigs.k8s.io/kwok/cmd/kwok@$KWOK_VERSION" ;;
     coredns) install_part "github.com/coredns/coredns@$COREDNS_VERSION" ;;
     training-operator.v1) install_operator github.com/kubeflow/training-operator ;;
+    trainer-controller-manager)
+      build_webhooked "$1" "github.com/kubeflow/trainer/v2@$TRAINER_VERSION" "cmd/$1" \
+        manifests/base/crds manifests/base/webhook
+      ;;
+    jobset)
+      build_webhooked "$1" "sigs.k8s.io/jobset@$JOBSET_VERSION" . \
+        config/components/crd/bases config/components/webhook
+      ;;
     *)
       [ -f go.mod ] || write_module
       # A version without numbers is refused by clients that compare them.
@@ -77,10 +88,34 @@ install_part() {
   GOBIN=$KUBERNETES_BIN quietly "$GO" install -trimpath "$1"
 }
 
+source_of() {
+  "$GO" mod download -json "$1" | sed -n 's/^\t"Dir": "\(.*\)",$/\1/p'
+}
+
+# build_webhooked NAME MODULE PACKAGE CRDS WEBHOOKS: where it lies, since `go install` asks for the
+# list of its versions, which not every proxy has. With the definitions of its kinds, as NAME.yaml,
+# and the registration of its webhooks, as NAME.webhooks.yaml.
+build_webhooked() {
+  local source name=$1 crd
+  source=$(source_of "$2")
+  for crd in "$source/$4"/*[_.]*.yaml; do
+    [[ $crd != *kustom* ]] || continue
+    echo ---
+    cat "$crd"
+  done >"$KUBERNETES_BIN/$name.yaml"
+  cp --no-preserve=mode "$source/$5/manifests.yaml" "$KUBERNETES_BIN/$name.webhooks.yaml"
+  (cd "$source/$3" && "$GO" build -trimpath -ldflags "-s -w" -o "$KUBERNETES_BIN/$name.new" .) \
+    >output.log 2>&1 || {
+    tail -n 20 output.log >&2
+    return 1
+  }
+  mv "$KUBERNETES_BIN/$name.new" "$KUBERNETES_BIN/$name"
+}
+
 # With the definitions of its kinds, as training-operator.v1.yaml.
 install_operator() {
   local source
-  source=$("$GO" mod download -json "$1@$OPERATOR_VERSION" | sed -n 's/^\t"Dir": "\(.*\)",$/\1/p')
+  source=$(source_of "$1@$OPERATOR_VERSION")
   cat "$source"/manifests/base/crds/kubeflow.org_*.yaml >"$KUBERNETES_BIN/training-operator.v1.yaml"
   install_part "$1/cmd/training-operator.v1@$OPERATOR_VERSION"
 }

@@ -1,5 +1,5 @@
 """Makes an Experiment, as JSON on the standard input, one whose trials are objects of Kubeflow's
-training operator, with an image that the cluster of a test has: kinds.py pytorch|tensorflow
+operators, with an image that the cluster of a test has: kinds.py pytorch|tensorflow|trainjob
 """
 
 import json
@@ -7,7 +7,7 @@ import sys
 
 SCRIPT = """
 echo "this is $HOSTNAME, of $WORLD_SIZE, with ${trialParameters.hidden} units"
-sleep 6
+sleep 10
 echo "loss=${trialParameters.learningRate}"
 """
 
@@ -36,9 +36,17 @@ def tensorflow(experiment: dict) -> None:
                    "spec": {"tfReplicaSpecs": {"Worker": worker}}})
 
 
+def trainjob(experiment: dict) -> None:
+    """deploy/examples/kubernetes/trainjob.yaml with three trials, in a hurry."""
+    experiment["spec"]["maxTrialCount"] = 3
+    trainer = experiment["spec"]["trialTemplate"]["trialSpec"]["spec"]["trainer"]
+    script = SCRIPT.replace("$WORLD_SIZE", "$PET_NNODES as $SHIRABE_TRIAL")
+    trainer.update(image="localhost/tiny:1", command=["sh", "-c", script])
+
+
 def main() -> None:
     experiment = json.load(sys.stdin)
-    {"pytorch": pytorch, "tensorflow": tensorflow}[sys.argv[1]](experiment)
+    {"pytorch": pytorch, "tensorflow": tensorflow, "trainjob": trainjob}[sys.argv[1]](experiment)
     json.dump(experiment, sys.stdout)
 
 

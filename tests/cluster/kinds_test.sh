@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # cluster: --real 2
-# Trials that are no Jobs, by Kubeflow's own training operator: a PyTorchJob of two pods, of which
-# the master's log is read, and a TFJob of one, which has all of our injection and is evicted in the
-# middle of its training.
+# Trials that are no Jobs, by Kubeflow's own operators: a PyTorchJob of two pods, of which the
+# master's log is read; a TrainJob, whose pod comes of a runtime, evicted; and a TFJob of one pod,
+# which has all of our injection and is evicted in the middle of its training. An experiment whose
+# kind comes later than itself waits for it.
 set -euo pipefail
 # shellcheck source=tests/cluster/testing.sh
 source "$(dirname "$0")/testing.sh"
@@ -12,12 +13,15 @@ source "$HERE/paths.sh"
 source "$HERE/installing.sh"
 # shellcheck source=tests/cluster/training.sh
 source "$HERE/training.sh"
+# shellcheck source=tests/cluster/trainer.sh
+source "$HERE/trainer.sh"
 
 OPERATOR=
 CERTIFICATES=/tmp/k8s-webhook-server/serving-certs # the operator's own place for them
 at_exit() {
   show_state
   [ -z "$OPERATOR" ] || kill "$OPERATOR"
+  [ -z "${TRAINER_PIDS[*]}" ] || kill "${TRAINER_PIDS[@]}"
 }
 trap at_exit EXIT
 
@@ -52,7 +56,6 @@ END
   # Workers need not wait for the name of their master: busybox asks for names in a way of its own.
   echo '[{name: init-pytorch, image: "localhost/tiny:1", command: ["true"]}]' >"$CLUSTER/init.yaml"
   # shellcheck disable=SC2016 # for the inner shell
-  # shellcheck disable=SC2016 # for the inner shell
   "$HERE/cluster.sh" exec "$CLUSTER" unshare --mount \
     bash -c 'mount --bind "$0" "$1" && exec "${@:2}"' "$CLUSTER/certificates" "$CERTIFICATES" \
     training-operator.v1 --enable-scheme=pytorchjob --enable-scheme=tfjob \
@@ -74,6 +77,10 @@ cluster load "$("$HERE/images.sh" tiny)"
 install_shirabe
 start_operator
 
+step "a TrainJob, before its operator is there"
+apply_as trainjob <"$SOURCE/deploy/examples/kubernetes/trainjob.yaml"
+start_trainer
+
 step "a PyTorchJob of two pods"
 apply_as pytorch <"$SOURCE/deploy/examples/kubernetes/pytorchjob.yaml"
 eventually 60 "a master and a worker of two trials" is 4 bash -c \
@@ -85,6 +92,17 @@ expect "the log of its master" grep -q 'this is .*-master-0, of 2' "$CLUSTER/mas
 expect "its metric" has '"latest":"0\.' kubectl get experiments.kubeflow.org torch-distributed \
   -o 'jsonpath={.status.currentOptimalTrial}'
 
+step "the TrainJob, whose operator is there by now"
+eventually 60 "Trainer's webhook" trainer_runtime
+eventually 60 "a running trial of torch-trainjob" has pod pods_of torch-trainjob
+POD=$(one_pod_of torch-trainjob)
+evict "${POD#pod/}"
+ended_well torch-trainjob preempted-eviction
+inside_controller logs torch-trainjob/1 >"$CLUSTER/trainjob.log"
+expect "the log of its node" grep -q 'this is .*, of 1 as torch-trainjob-1' "$CLUSTER/trainjob.log"
+expect "its metric" has '"latest":"0\.' kubectl get experiments.kubeflow.org torch-trainjob \
+  -o 'jsonpath={.status.currentOptimalTrial}'
+
 step "a TFJob, evicted"
 manifest tf | apply_as tensorflow
 on_its_way tf
@@ -92,4 +110,5 @@ POD=$(one_pod_of tf)
 evict "${POD#pod/}"
 ended_well tf preempted-eviction
 eventually 60 "that nothing of them is left" is "" \
-  kubectl get pytorchjobs.kubeflow.org,tfjobs.kubeflow.org,pods -o name
+  kubectl get pytorchjobs.kubeflow.org,tfjobs.kubeflow.org,trainjobs.trainer.kubeflow.org,pods \
+  -o name

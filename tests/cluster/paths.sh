@@ -5,7 +5,7 @@ export CLUSTER_CACHE=${XDG_CACHE_HOME:-$HOME/.cache}/shirabe
 export KUBERNETES_VERSION=${KUBERNETES_VERSION:-v1.36.3}
 export KUBERNETES_BIN=${KUBERNETES_BIN:-$CLUSTER_CACHE/kubernetes-$KUBERNETES_VERSION}
 export KUBERNETES_PARTS="etcd kube-apiserver kube-controller-manager kube-scheduler kubelet
-  kube-proxy kubectl coredns kwok training-operator.v1"
+  kube-proxy kubectl coredns kwok training-operator.v1 jobset trainer-controller-manager"
 
 # The parts that are not built yet, on one line.
 missing_parts() {

@@ -21,12 +21,13 @@ class ShownExecutor : public trial::Executor {
  public:
   std::optional<trial::AttemptStatus> observed;  // without its key
   trial::PlacementQuote quote;
+  Status start;                        // what it answers; an error: it has started nothing
   std::vector<absl::Duration> graces;  // of each Stop
   std::vector<AttemptKey> forgotten;
 
   Status Start(const trial::AttemptRequest& request) override {
-    started_ = request.key;
-    return absl::OkStatus();
+    if (start.ok()) started_ = request.key;
+    return start;
   }
   Status Stop(const AttemptKey&, v1::Cause, absl::Duration grace) override {
     graces.push_back(grace);

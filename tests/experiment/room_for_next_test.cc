@@ -79,5 +79,66 @@ TEST_F(UnpricedBudgetTest, IsSaidOnceAndTakenBackWithTheFirstPrice) {
   EXPECT_EQ(Events(), 1);
 }
 
+// An experiment that was applied before the operator of its trials' kind.
+class MissingKindTest : public ReconcilerTest {
+ protected:
+  MissingKindTest() {
+    Create("");
+    executor_.start = absl::UnimplementedError("a TrainJob, which this cluster does not know");
+  }
+
+  std::vector<std::string> Conditions() {
+    std::vector<std::string> found;
+    const v1::Experiment experiment = store_->GetExperiment(kKey)->record;
+    for (const v1::Condition& condition : experiment.status().conditions()) {
+      if (condition.type() != "TrialKindKnown") continue;
+      found.push_back(condition.status() + " " + condition.reason() + ": " + condition.message());
+    }
+    return found;
+  }
+  int Events(const std::string& reason) {
+    int count = 0;
+    const auto events = store_->ListEvents({.experiment = kKey});
+    for (const v1::Event& event : *events) count += event.reason() == reason;
+    return count;
+  }
+  std::string Current() { return CurrentCondition(store_->GetExperiment(kKey)->record).type(); }
+};
+
+TEST_F(MissingKindTest, ItWaitsAndGoesOnByItself) {
+  for (int i = 0; i < 3; ++i) {
+    Pass();
+    clock_.Advance(absl::Seconds(10));
+  }
+  EXPECT_THAT(Conditions(), testing::ElementsAre(
+                                "False NoSuchKind: a TrainJob, which this cluster does not know"));
+  EXPECT_EQ(Events("TrialKindMissing"), 1);
+  EXPECT_EQ(Current(), "Running") << "it has not failed";
+  const auto trial = store_->GetTrial({kKey, 1});
+  ASSERT_TRUE(trial.ok()) << trial.status();
+  EXPECT_EQ(trial->record.waiting(), "a TrainJob, which this cluster does not know");
+  TakeOver();
+  Pass();
+  EXPECT_EQ(Events("TrialKindMissing"), 1) << "nor is it said again by another controller";
+  EXPECT_LE(Pass(), absl::Seconds(10)) << "it is looked for again soon";
+
+  executor_.start = absl::OkStatus();
+  clock_.Advance(absl::Seconds(10));
+  Pass();
+  Pass();
+  EXPECT_THAT(Conditions(), testing::IsEmpty());
+  EXPECT_EQ(Events("TrialKindFound"), 1);
+}
+
+// That it cannot be asked whether it is there says nothing of the kind.
+TEST_F(MissingKindTest, OtherReasonsToWaitTakeNothingBack) {
+  Pass();
+  executor_.start = absl::UnavailableError("the API server is away");
+  clock_.Advance(absl::Seconds(10));
+  Pass();
+  EXPECT_THAT(Conditions(), SizeIs(1));
+  EXPECT_EQ(Events("TrialKindFound"), 0);
+}
+
 }  // namespace
 }  // namespace shirabe::experiment

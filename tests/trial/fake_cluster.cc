@@ -20,12 +20,16 @@ bool HasFinalizers(const Json& object) {
   return object.contains(path) && !object[path].empty();
 }
 
-// "a=b,c": equality and existence.
+// "a=b,c,!d": equality, existence and the lack of a label.
 bool Selected(const Json& object, const std::string& selector) {
   const Json labels = object["metadata"].value("labels", Json::object());
   const std::vector<std::string> terms = absl::StrSplit(selector, ',', absl::SkipEmpty());
   for (const std::string& term : terms) {
     const std::vector<std::string> sides = absl::StrSplit(term, absl::MaxSplits('=', 1));
+    if (absl::StartsWith(term, "!")) {
+      if (labels.contains(term.substr(1))) return false;
+      continue;
+    }
     if (!labels.contains(sides[0])) return false;
     if (sides.size() == 2 && labels[sides[0]] != sides[1]) return false;
   }

@@ -8,6 +8,7 @@
 namespace shirabe::trial {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
@@ -121,13 +122,25 @@ TEST_F(KubernetesTest, WhileTheServerIsAwayNobodyWaitsForItAgainAndAgain) {
   EXPECT_TRUE(Await([&] { return executor().Start(PodRequestFor(Nth(1))).ok(); }));
 }
 
-TEST_F(KubernetesTest, AKindThatTheClusterDoesNotKnowIsAnErrorOfTheTemplate) {
+TEST_F(KubernetesTest, AKindThatTheClusterDoesNotKnowIsWaitedFor) {
   AttemptRequest request = PodRequestFor(Nth(1));
   (*request.trial_spec.mutable_fields())["apiVersion"].set_string_value("kubeflow.org/v1");
   (*request.trial_spec.mutable_fields())["kind"].set_string_value("PyTorchJob");
   const Status status = executor().Start(request);
-  EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
-  EXPECT_THAT(Message(status), HasSubstr("PyTorchJob"));
+  EXPECT_TRUE(absl::IsUnimplemented(status)) << status;
+  EXPECT_THAT(Message(status), AllOf(HasSubstr("a PyTorchJob of kubeflow.org/v1"),
+                                     HasSubstr("install Kubeflow's training operator")));
+  cluster_.AddKind({"kubeflow.org", "v1", "pytorchjobs", "PyTorchJob"});
+  EXPECT_TRUE(executor().Start(request).ok());
+}
+
+// What is of no namespace no user may make, now or later.
+TEST_F(KubernetesTest, AKindOfNoNamespaceIsAnErrorOfTheTemplate) {
+  cluster_.AddKind({"example.org", "v1", "machines", "Machine", /*namespaced=*/false});
+  AttemptRequest request = PodRequestFor(Nth(1));
+  (*request.trial_spec.mutable_fields())["apiVersion"].set_string_value("example.org/v1");
+  (*request.trial_spec.mutable_fields())["kind"].set_string_value("Machine");
+  EXPECT_TRUE(absl::IsInvalidArgument(executor().Start(request)));
 }
 
 // An API server that makes nothing until it is told to, and then answers as it is told to.

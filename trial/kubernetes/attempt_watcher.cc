@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/file_io.h"
 #include "base/log.h"
 #include "trial/control_file.h"
 #include "trial/kubernetes/cluster_actions.h"
@@ -16,11 +17,21 @@ namespace {
 
 // A log is read again and again from its beginning: so much of it a second.
 constexpr double kLogBytesPerSecond = 1 << 20;
+// When the status that was taken last from a TrainJob was reported.
+constexpr char kTrainerStatusFile[] = "/trainer-status";
 
 // What others are told of, when it changes.
 std::string Digest(const AttemptStatus& observed) {
   return absl::StrCat(static_cast<int>(observed.state), observed.placement.has_start_time(),
                       observed.placement.node(), observed.platform, observed.waiting);
+}
+
+// One of another object that had the name before may still be ending.
+bool IsOlder(const Json& pod, const std::optional<Json>& object) {
+  const auto created = [](const Json& of) {
+    return TimeOf(At(of, {"metadata", "creationTimestamp"}));
+  };
+  return object && created(pod) < created(*object);
 }
 
 // Of a pod whose object, and with it the recipe, is gone.
@@ -36,13 +47,13 @@ AttemptRecipe RecipeFromPod(const Json& pod) {
 }  // namespace
 
 EventLookups::Callbacks AttemptWatcher::Callbacks() {
-  return {.object_name =
+  return {.object =
               [this](const AttemptKey& key) {
-                std::optional<std::string> name;
+                std::optional<kube::Ref> object;
                 attempts_.Visit(key, [&](PodAttempt& attempt) {
-                  if (attempt.progress.needs_events) name = attempt.ref.name;
+                  if (attempt.progress.needs_events) object = attempt.ref;
                 });
-                return name;
+                return object;
               },
           .on_events =
               [this](const AttemptKey& key, const std::vector<Json>& events) {
@@ -61,11 +72,10 @@ void AttemptWatcher::Examine(const AttemptKey& key, const Json* gone) {
   bool changed = false;
   attempts_.Visit(key, [&](PodAttempt& attempt) {
     if (attempt.ended()) return;
-    if (gone != nullptr && (attempt.uid.empty() || IsPrimary(*gone, attempt.recipe))) {
-      attempt.gone = *gone;
-    }
+    if (gone != nullptr && IsOf(*gone, attempt)) attempt.gone = *gone;
     const std::string before = Digest(attempt.observed);
     facts = GatherFacts(attempt, interval);
+    if (facts.object) TakeTrainerStatus(*facts.object, attempt);
     const StepRules rules = {context_.timeouts, *context_.pools};
     step = NextStep(facts, attempt, rules);
     Apply(step, facts, attempt);
@@ -80,6 +90,13 @@ void AttemptWatcher::Examine(const AttemptKey& key, const Json* gone) {
   if (changed) context_.notify(key.trial.experiment);
 }
 
+bool AttemptWatcher::IsOf(const Json& gone, const PodAttempt& attempt) const {
+  const bool labelled = KeyOf(gone) == attempt.key;
+  const bool made = !labelled && IsMadeOf(gone, attempt.ref) &&
+                    !IsOlder(gone, context_.view->FindObject(attempt.ref));
+  return (labelled || made) && (attempt.uid.empty() || IsPrimary(gone, attempt.recipe));
+}
+
 AttemptFacts AttemptWatcher::GatherFacts(const PodAttempt& attempt,
                                          absl::Duration sync_interval) const {
   const ClusterView& view = *context_.view;
@@ -91,6 +108,9 @@ AttemptFacts AttemptWatcher::GatherFacts(const PodAttempt& attempt,
   facts.nodes_refused = view.NodesRefused();
   facts.object = view.FindObject(attempt.ref);
   facts.pods = view.PodsOf(attempt.key);
+  for (Json& pod : view.PodsMadeOf(attempt.ref)) {
+    if (!IsOlder(pod, facts.object)) facts.pods.push_back(std::move(pod));
+  }
   facts.sync_interval = sync_interval;
   const auto find = [&](const Json& pod) {
     const std::string name = Text(pod, {"spec", "nodeName"});
@@ -99,6 +119,31 @@ AttemptFacts AttemptWatcher::GatherFacts(const PodAttempt& attempt,
   for (const Json& pod : facts.pods) find(pod);
   if (attempt.gone) find(*attempt.gone);
   return facts;
+}
+
+// Before the end that the same object may tell of: what is collected after that is never looked at.
+// What was taken already is known to the next process, too.
+void AttemptWatcher::TakeTrainerStatus(const Json& object, PodAttempt& attempt) const {
+  const Json& status = At(object, {"status", "trainerStatus"});
+  const std::string time = Text(status, {"lastUpdatedTime"});
+  if (time.empty() || !context_.status_handlers.make || attempt.uid != UidOf(object)) return;
+  const AttemptPaths paths = context_.layout->Paths(attempt.key);
+  const std::string taken = paths.dir + kTrainerStatusFile;
+  if (!attempt.trainer.handle) {
+    attempt.trainer = {ReadFile(taken).value_or(""),
+                       context_.status_handlers.make(paths.metrics_file)};
+  }
+  if (attempt.trainer.time == time) return;
+  const Status written = attempt.trainer.handle(Json{{"trainerStatus", status}}.dump());
+  if (!written.ok() && !absl::IsInvalidArgument(written)) {
+    return CheckAt(context_.clock->Monotonic() + context_.timeouts.retry, attempt);
+  }
+  if (!written.ok()) {
+    Log(LogLevel::kWarning, "the status of a TrainJob cannot be read",
+        {{"attempt", AttemptName(attempt.key)}, {"error", Message(written)}});
+  }
+  attempt.trainer.time = time;
+  WriteFileAtomic(taken, time).IgnoreError();  // at worst a value is there twice
 }
 
 void AttemptWatcher::Perform(const AttemptStep& step, const AttemptFacts& facts,
@@ -215,7 +260,7 @@ void AttemptWatcher::ReadRemainder(const Target& target, const Json& pod) {
     complete = recipe.instrumented && attempt.state.complete();
   });
   if (!known) return;
-  const Status log = complete ? absl::OkStatus() : CopyLog(context_, pod, recipe, mirror_);
+  const Status log = complete ? absl::OkStatus() : CopyLog(context_, {key, pod, recipe}, mirror_);
   attempts_.Visit(key, [&](PodAttempt& attempt) {
     attempt.reading_log = false;
     const absl::Duration now = context_.clock->Monotonic();
@@ -240,7 +285,7 @@ Status AttemptWatcher::ApplyFinalSync(const AttemptKey& key, const Json& pod) {
 
 void AttemptWatcher::FollowLog(const Target& target, const Json& pod) {
   // Read again, at the latest at the end.
-  CopyLog(context_, pod, target.recipe, mirror_).IgnoreError();
+  CopyLog(context_, {target.key, pod, target.recipe}, mirror_).IgnoreError();
   std::error_code error;
   const auto size = std::filesystem::file_size(context_.layout->Paths(target.key).log, error);
   const bool known = attempts_.Visit(target.key, [&](PodAttempt& attempt) {

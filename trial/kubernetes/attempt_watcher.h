@@ -42,6 +42,9 @@ class AttemptWatcher {
 
   EventLookups::Callbacks Callbacks();
   AttemptFacts GatherFacts(const PodAttempt& attempt, absl::Duration sync_interval) const;
+  // Whether a pod that has vanished was the attempt's primary one.
+  bool IsOf(const Json& gone, const PodAttempt& attempt) const;
+  void TakeTrainerStatus(const Json& object, PodAttempt& attempt) const;
   void Perform(const AttemptStep& step, const AttemptFacts& facts, const Target& target);
   // These run in the background.
   void ConfirmGone(const Target& target);

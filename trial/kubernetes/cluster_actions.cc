@@ -73,6 +73,27 @@ void TrimContainers(Json& pod, const char* pointer) {
   pod[path] = std::move(kept);
 }
 
+// Whoever brings a kind, as people know it.
+std::string OperatorOf(const std::string& api_version, const std::string& kind) {
+  struct Operator {
+    const char* group;
+    const char* name;
+  };
+  static constexpr Operator kOperators[] = {
+      {"trainer.kubeflow.org/", "Kubeflow Trainer (2.3 or newer, with JobSet)"},
+      {"kubeflow.org/v2beta1", "Kubeflow's MPI operator"},
+      {"kubeflow.org/", "Kubeflow's training operator (1.8 or newer)"},
+      {"jobset.x-k8s.io/", "JobSet"},
+      {"argoproj.io/", "Argo Workflows"},
+      {"tekton.dev/", "Tekton Pipelines"},
+      {"ray.io/", "KubeRay"},
+  };
+  for (const Operator& one : kOperators) {
+    if (absl::StartsWith(api_version, one.group)) return one.name;
+  }
+  return "the operator that brings " + kind;
+}
+
 }  // namespace
 
 StatusOr<Json> CreateOrAdopt(kube::Client& client, const kube::Resource& resource,
@@ -100,8 +121,9 @@ StatusOr<kube::Resource> TrialKind(kube::Client& client, const std::string& api_
   }
   auto found = client.FindResource(api_version, kind);
   if (absl::IsNotFound(found.status())) {
-    return absl::InvalidArgumentError(
-        what + ", which this cluster does not know: install its operator, or use a Job");
+    return absl::UnimplementedError(what + ", which this cluster does not know: install " +
+                                    OperatorOf(api_version, kind) +
+                                    ", and the experiment goes on by itself; or use a Job");
   }
   // What is of no namespace no user may make: the right to write experiments is of one.
   if (found.ok() && !found->namespaced) {

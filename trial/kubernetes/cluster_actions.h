@@ -56,8 +56,8 @@ std::string NodeSignature(const Json& node);
 StatusOr<Json> CreateOrAdopt(kube::Client& client, const kube::Resource& resource,
                              const Json& object, const std::string& id);
 
-// The kind that a trial's template names, as the cluster has it. kInvalidArgument for one that it
-// has not, or that is of no namespace.
+// The kind that a trial's template names, as the cluster has it. kUnimplemented for one that it has
+// not, with what to install; kInvalidArgument for one that is of no namespace.
 StatusOr<kube::Resource> TrialKind(kube::Client& client, const std::string& api_version,
                                    const std::string& kind);
 

@@ -15,6 +15,7 @@
 #include "trial/file_layout.h"
 #include "trial/kubernetes/cluster_view.h"
 #include "trial/pod/pod_options.h"
+#include "trial/status_handlers.h"
 
 namespace shirabe::trial {
 
@@ -46,6 +47,7 @@ struct ClusterContext {
   const PodOptions* pods = nullptr;
   const v1::NodePools* pools = nullptr;
   PodTimeouts timeouts;
+  StatusHandlers status_handlers;  // for what an operator was told, and says in its object
   // Does it soon, in a thread where it may take its time; dropped once the executor ends.
   std::function<void(std::function<void()>)> run;
   // Something is due earlier than it was: the executor's timer looks again.

@@ -1,5 +1,8 @@
 #include "trial/kubernetes/cluster_view.h"
 
+#include <algorithm>
+
+#include "trial/pod/operator_kinds.h"
 #include "trial/pod/pod_names.h"
 #include "trial/pod/pod_scheduling.h"
 
@@ -16,7 +19,8 @@ bool Follows(kube::WatchCache* cache) {
 
 }  // namespace
 
-std::unique_ptr<kube::WatchCache> ClusterView::Open(const kube::Resource& resource) {
+std::unique_ptr<kube::WatchCache> ClusterView::Open(const kube::Resource& resource,
+                                                    const std::string& owner_label) {
   kube::WatchCacheOptions options;
   options.client = options_.client;
   options.clock = options_.clock;
@@ -26,6 +30,12 @@ std::unique_ptr<kube::WatchCache> ClusterView::Open(const kube::Resource& resour
   if (resource.kind == Nodes().kind) {
     options.trim = TrimNode;
     options.on_change = [this](const Json& node, bool deleted) { OnNode(node, deleted); };
+  } else if (!owner_label.empty()) {
+    options.query.label_selector = owner_label + ",!" + kAttemptLabel;
+    options.trim = TrimPod;
+    options.on_change = [this, owner_label](const Json& pod, bool deleted) {
+      OnMadePod(owner_label, pod, deleted);
+    };
   } else if (resource.kind == Pods().kind) {
     options.query.label_selector = kAttemptLabel;
     options.trim = TrimPod;
@@ -57,7 +67,7 @@ void ClusterView::Start() {
 
 void ClusterView::Stop() {
   std::unique_ptr<kube::WatchCache> jobs, pods, nodes;
-  std::map<std::string, std::unique_ptr<kube::WatchCache>> kinds;
+  std::map<std::string, std::unique_ptr<kube::WatchCache>> kinds, made;
   {
     const MutexLock lock(mutex_);
     ready_ = false;
@@ -65,13 +75,16 @@ void ClusterView::Stop() {
     pods = std::move(pods_);
     nodes = std::move(nodes_);
     kinds.swap(kinds_);
+    made.swap(made_pods_);
   }
   // Their threads are joined here, without the lock that their callbacks take.
 }
 
 bool ClusterView::Synced() const {
   const MutexLock lock(mutex_);
-  return ready_ && Follows(jobs_.get()) && Follows(pods_.get());
+  if (!ready_ || !Follows(jobs_.get()) || !Follows(pods_.get())) return false;
+  return std::all_of(made_pods_.begin(), made_pods_.end(),
+                     [](const auto& entry) { return Follows(entry.second.get()); });
 }
 
 std::vector<Json> ClusterView::PodsOf(const AttemptKey& attempt) const {
@@ -85,12 +98,33 @@ std::vector<Json> ClusterView::PodsOf(const AttemptKey& attempt) const {
   return pods;
 }
 
+std::vector<Json> ClusterView::PodsMadeOf(const kube::Ref& object) const {
+  const std::string label = OwnerLabel(object.resource.group, object.resource.kind);
+  const MutexLock lock(mutex_);
+  std::vector<Json> pods;
+  const auto cache = made_pods_.find(label);
+  const auto owners = made_of_.find(label);
+  if (!ready_ || cache == made_pods_.end() || owners == made_of_.end()) return pods;
+  const auto names = owners->second.find({object.namespace_name, object.name});
+  if (names == owners->second.end()) return pods;
+  for (const auto& [ns, name] : names->second) {
+    if (auto pod = cache->second->Find(ns, name)) pods.push_back(*std::move(pod));
+  }
+  return pods;
+}
+
 std::vector<std::string> ClusterView::PodNamesOf(const AttemptKey& attempt) const {
   const MutexLock lock(mutex_);
   std::vector<std::string> found;
-  const auto names = pods_of_.find(attempt);
-  if (names == pods_of_.end()) return found;
-  for (const auto& [ns, name] : names->second) found.push_back(name);
+  const auto add = [&found](const auto& sets, const auto& key) {
+    const auto names = sets.find(key);
+    if (names == sets.end()) return;
+    for (const auto& [ns, name] : names->second) found.push_back(name);
+  };
+  add(pods_of_, attempt);
+  for (const auto& [label, owners] : made_of_) {
+    add(owners, std::pair(attempt.trial.experiment.ns, AttemptName(attempt)));
+  }
   return found;
 }
 
@@ -141,14 +175,24 @@ std::vector<AttemptKey> ClusterView::Attempts() const {
 }
 
 void ClusterView::Follow(const kube::Resource& resource) {
+  Add(resource, "");
+  const std::string owner_label = OwnerLabel(resource.group, resource.kind);
+  if (!owner_label.empty()) Add(Pods(), owner_label);
+}
+
+void ClusterView::Add(const kube::Resource& resource, const std::string& owner_label) {
+  const bool made = !owner_label.empty();
   {
     const MutexLock lock(mutex_);
-    if (!ready_ || CacheOf(resource) != nullptr) return;
+    const bool known = made ? made_pods_.count(owner_label) > 0 : CacheOf(resource) != nullptr;
+    if (!ready_ || known) return;
   }
-  auto cache = Open(resource);
+  auto cache = Open(resource, owner_label);
   const MutexLock lock(mutex_);
+  if (!ready_) return;
   // Another thread may have been faster; then this one goes, unasked, once the lock is free.
-  if (ready_) kinds_.try_emplace(IdOf(resource), std::move(cache));
+  auto& caches = made ? made_pods_ : kinds_;
+  caches.try_emplace(made ? owner_label : IdOf(resource), std::move(cache));
 }
 
 void ClusterView::Put(const kube::Resource& resource, const Json& object) {
@@ -175,6 +219,25 @@ void ClusterView::OnPod(const Json& pod, bool deleted) {
   options_.on_attempt(*key, deleted ? &pod : nullptr);
 }
 
+// Whose it is, the name of its owner says: that is its attempt's.
+void ClusterView::OnMadePod(const std::string& owner_label, const Json& pod, bool deleted) {
+  const std::string owner = Text(pod, {"metadata", "labels", owner_label.c_str()});
+  {
+    const MutexLock lock(mutex_);
+    auto& owners = made_of_[owner_label];
+    NameSet& names = owners[{NamespaceOf(pod), owner}];
+    if (deleted) {
+      names.erase({NamespaceOf(pod), NameOf(pod)});
+    } else {
+      names.insert({NamespaceOf(pod), NameOf(pod)});
+    }
+    if (names.empty()) owners.erase({NamespaceOf(pod), owner});
+    if (!ready_) return;
+  }
+  const auto key = ParseAttemptName(owner, NamespaceOf(pod));
+  if (key) options_.on_attempt(*key, deleted ? &pod : nullptr);
+}
+
 void ClusterView::OnObject(const Json& object, bool) {
   const auto key = KeyOf(object);
   if (!key) return;
@@ -199,6 +262,12 @@ void ClusterView::OnNode(const Json& node, bool deleted) {
     if (deleted) signatures_.erase(name);
   }
   options_.on_node(name);
+}
+
+bool IsMadeOf(const Json& pod, const kube::Ref& object) {
+  const std::string label = OwnerLabel(object.resource.group, object.resource.kind);
+  return !label.empty() && NamespaceOf(pod) == object.namespace_name &&
+         Text(pod, {"metadata", "labels", label.c_str()}) == object.name;
 }
 
 }  // namespace shirabe::trial

@@ -42,6 +42,8 @@ class ClusterView {
   bool Synced() const;
 
   std::vector<Json> PodsOf(const AttemptKey& attempt) const;
+  // Those that an operator has made of this object and that do not carry our label.
+  std::vector<Json> PodsMadeOf(const kube::Ref& object) const;
   std::vector<std::string> PodNamesOf(const AttemptKey& attempt) const;
   std::optional<Json> FindObject(const kube::Ref& ref) const;
   // nullopt also while the nodes are not known: then NodesKnown is false.
@@ -55,7 +57,8 @@ class ClusterView {
   // Every attempt that a pod is there of.
   std::vector<AttemptKey> Attempts() const;
 
-  // From now on objects of this kind are followed as well.
+  // From now on objects of this kind are followed as well, and so are the pods that their operator
+  // makes of them (trial/pod/operator_kinds.h).
   void Follow(const kube::Resource& resource);
   // Takes an object that we have just written and got back.
   void Put(const kube::Resource& resource, const Json& object);
@@ -63,8 +66,12 @@ class ClusterView {
  private:
   using NameSet = std::set<std::pair<std::string, std::string>>;  // namespace, name
 
-  std::unique_ptr<kube::WatchCache> Open(const kube::Resource& resource);
+  // Pods: those with `owner_label` and without ours, or, where that is "", those with ours.
+  std::unique_ptr<kube::WatchCache> Open(const kube::Resource& resource,
+                                         const std::string& owner_label = "");
+  void Add(const kube::Resource& resource, const std::string& owner_label);
   void OnPod(const Json& pod, bool deleted);
+  void OnMadePod(const std::string& owner_label, const Json& pod, bool deleted);
   void OnObject(const Json& object, bool deleted);
   void OnNode(const Json& node, bool deleted);
   // Null if it is not followed.
@@ -80,10 +87,17 @@ class ClusterView {
   std::set<std::string> priced_ ABSL_GUARDED_BY(mutex_);                   // nodes
   // By "group/version/kind".
   std::map<std::string, std::unique_ptr<kube::WatchCache>> kinds_ ABSL_GUARDED_BY(mutex_);
+  // Pods by the label in which they name their owner, and their names by that label and the owner.
+  std::map<std::string, std::unique_ptr<kube::WatchCache>> made_pods_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, std::map<std::pair<std::string, std::string>, NameSet>> made_of_
+      ABSL_GUARDED_BY(mutex_);
   // Set by Start, and then constant until Stop.
   std::unique_ptr<kube::WatchCache> jobs_ ABSL_GUARDED_BY(mutex_);
   std::unique_ptr<kube::WatchCache> pods_ ABSL_GUARDED_BY(mutex_);
   std::unique_ptr<kube::WatchCache> nodes_ ABSL_GUARDED_BY(mutex_);
 };
+
+// Whether the operator of the object says on the pod that it was made of it.
+bool IsMadeOf(const Json& pod, const kube::Ref& object);
 
 }  // namespace shirabe::trial

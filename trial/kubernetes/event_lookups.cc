@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "trial/kubernetes/cluster_actions.h"
+#include "trial/pod/operator_kinds.h"
 
 namespace shirabe::trial {
 namespace {
@@ -12,6 +13,20 @@ namespace {
 constexpr int kEventDutyCycle = 20;
 // All that WhyWaiting knows are warnings; that a cluster is full stands in its pods' conditions.
 constexpr char kEventSelector[] = "type=Warning,reason!=FailedScheduling";
+
+// The entry for the object of an event, or for what made it: NAME-node-0 is of NAME-.
+template <class Names>
+typename Names::const_iterator FindName(const Names& names, const Json& event) {
+  std::string name = Text(event, {"involvedObject", "name"});
+  auto found = names.find(name);
+  const bool job = Text(event, {"involvedObject", "kind"}) == Jobs().kind;
+  while (job && found == names.end() && !name.empty()) {
+    if (name.back() == '-') name.pop_back();
+    name.erase(name.rfind('-') + 1);  // all of it where there is none
+    found = names.find(name);
+  }
+  return found;
+}
 
 }  // namespace
 
@@ -37,9 +52,13 @@ EventLookups::Names EventLookups::NamesOf(Lookup& lookup) const {
   lookup.known.merge(lookup.fresh);
   lookup.fresh.clear();
   std::erase_if(lookup.known, [&](const AttemptKey& key) {
-    const auto object = callbacks_.object_name(key);
+    const auto object = callbacks_.object(key);
     if (!object) return true;
-    names.emplace(*object, key);
+    names.emplace(object->name, key);
+    // Of a TrainJob's Jobs, too, which are called after it.
+    if (!OwnerLabel(object->resource.group, object->resource.kind).empty()) {
+      names.emplace(object->name + "-", key);
+    }
     for (const std::string& pod : context_.view->PodNamesOf(key)) names.emplace(pod, key);
     return false;
   });
@@ -73,7 +92,7 @@ void EventLookups::Fetch(const std::string& namespace_name, const Names& names) 
   context_.client
       ->ListEach({Events(), namespace_name, "", kEventSelector},
                  [&](Json&& event) {
-                   const auto name = names.find(Text(event, {"involvedObject", "name"}));
+                   const auto name = FindName(names, event);
                    if (name != names.end()) found[name->second].push_back(std::move(event));
                  })
       .status()

@@ -20,8 +20,8 @@ namespace shirabe::trial {
 class EventLookups {
  public:
   struct Callbacks {
-    // The name of the attempt's object; nullopt once it waits for no event any more.
-    std::function<std::optional<std::string>(const AttemptKey&)> object_name;
+    // The attempt's object; nullopt once it waits for no event any more.
+    std::function<std::optional<kube::Ref>(const AttemptKey&)> object;
     // All its events, from a thread in the background and under no lock.
     std::function<void(const AttemptKey&, const std::vector<Json>&)> on_events;
   };
@@ -37,6 +37,7 @@ class EventLookups {
   std::optional<absl::Duration> NextDue() const;
 
  private:
+  // A name that ends in '-' is what the names of objects begin with.
   using Names = std::map<std::string, AttemptKey>;
   // Of one namespace.
   struct Lookup {

@@ -66,6 +66,7 @@ ClusterContext KubernetesExecutor::MakeContext(const PodTimeouts& timeouts) {
           .pods = options_.pods.get(),
           .pools = &options_.pools,
           .timeouts = timeouts,
+          .status_handlers = options_.status_handlers,
           .run = [this](std::function<void()> work) { background_.Run(std::move(work)); },
           .wake = [this] { timer_.Wake(); },
           .notify =

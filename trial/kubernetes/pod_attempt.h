@@ -8,11 +8,13 @@
 // nothing more can come of it, because what is collected afterwards is never looked at.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/time/time.h"
+#include "base/status.h"
 #include "proto/shirabe/v1/pod.pb.h"
 #include "trial/attempt_status.h"
 #include "trial/kubernetes/cluster_actions.h"
@@ -55,6 +57,13 @@ struct PodAttempt {
   v1::PodState state;
   bool unsaved = false;                 // the disk did not take it
   std::optional<absl::Duration> heard;  // monotonic; its last request
+
+  // What a TrainJob's status told: when the last of it was reported, and what takes the next.
+  struct Trainer {
+    std::string time;
+    std::function<Status(const std::string& body)> handle;
+  };
+  Trainer trainer;
 
   // What is wanted of the program. `id` is given when it is handed out.
   struct ProgramRequest {

@@ -53,13 +53,10 @@ StatusOr<std::vector<v1::SyncRequest>> ReadFinalSync(const ClusterContext& conte
   return ParseFinalSync(log);
 }
 
-Status CopyLog(const ClusterContext& context, const Json& pod, const AttemptRecipe& recipe,
-               FileMirror& mirror) {
-  const auto key = KeyOf(pod);
-  if (!key) return absl::InvalidArgumentError("the pod belongs to no attempt");
-  ASSIGN_OR_RETURN(std::string log,
-                   ReadLogOf(*context.client, pod, recipe.primary_container, kMaxLogBytes));
-  const std::string path = context.layout->Paths(*key).log;
+Status CopyLog(const ClusterContext& context, const PodLog& from, FileMirror& mirror) {
+  ASSIGN_OR_RETURN(std::string log, ReadLogOf(*context.client, from.pod,
+                                              from.recipe.primary_container, kMaxLogBytes));
+  const std::string path = context.layout->Paths(from.key).log;
   std::error_code error;
   const auto size = std::filesystem::file_size(path, error);
   const int64_t copied = error ? 0 : static_cast<int64_t>(size);
@@ -72,12 +69,12 @@ Status CopyLog(const ClusterContext& context, const Json& pod, const AttemptReci
   const size_t known = KnownOf(log, copied, joint);
   if (known != log.npos) {
     log.erase(0, known);
-  } else if (recipe.instrumented || log.empty()) {
+  } else if (from.recipe.instrumented || log.empty()) {
     return absl::OkStatus();
   } else {
     log.insert(0, kGapNotice);
   }
-  return log.empty() ? absl::OkStatus() : mirror.AppendLog(*key, log);
+  return log.empty() ? absl::OkStatus() : mirror.AppendLog(from.key, log);
 }
 
 }  // namespace shirabe::trial

@@ -15,10 +15,14 @@
 
 namespace shirabe::trial {
 
+struct PodLog {
+  AttemptKey key;  // the pod itself need not say whose it is
+  const Json& pod;
+  const AttemptRecipe& recipe;
+};
 // Adds to the copy of a program's log what it does not have yet. If the two do not meet, the copy
 // that a sidecar sent stays as it is: it is of the program's file.
-Status CopyLog(const ClusterContext& context, const Json& pod, const AttemptRecipe& recipe,
-               FileMirror& mirror);
+Status CopyLog(const ClusterContext& context, const PodLog& from, FileMirror& mirror);
 
 // What a sidecar has printed because it could not send it.
 StatusOr<std::vector<v1::SyncRequest>> ReadFinalSync(const ClusterContext& context,

@@ -353,7 +353,8 @@ PodVerdict ReadPod(const Json& pod, const PodFacts& given) {
 
 JobVerdict ReadJob(const Json& job) {
   JobVerdict verdict;
-  verdict.suspended = IsTrue(At(job, {"spec", "suspend"}));
+  verdict.suspended =
+      IsTrue(At(job, {"spec", "suspend"})) || IsTrue(At(job, {"spec", "runPolicy", "suspend"}));
   for (const char* type : {"Failed", "FailureTarget"}) {
     const Json& failed = kube::Condition(job, type);
     if (Text(failed, {"status"}) != "True") continue;

@@ -9,6 +9,7 @@
 #include "proto/shirabe/v1/collector_traits.h"
 #include "trial/checkpoint/katib_folder.h"
 #include "trial/local/supervisor_records.h"
+#include "trial/pod/operator_kinds.h"
 #include "trial/pod/pod_templates.h"
 #include "trial/pod/pod_volumes.h"
 #include "trial/pod/primary_pod.h"
@@ -176,6 +177,8 @@ void KeepUntilRead(AttemptObject& built) {
   spec.erase("ttlSecondsAfterFinished");
   const auto policy = spec.find("runPolicy");
   if (policy != spec.end() && policy->is_object()) policy->erase("ttlSecondsAfterFinished");
+  if (!IsOperatorKind(built.object)) return;
+  for (const char* theirs : {"ttlStrategy", "podGC"}) spec.erase(theirs);
 }
 
 // ---- its pods -----------------------------------------------------------------------------------
@@ -237,6 +240,23 @@ void ChoosePod(AttemptObject& built, int64_t pods, bool only) {
   PinFirstPod(built.object, built.recipe);
 }
 
+// A TrainJob of several nodes trains in an indexed Job, too.
+void ChooseNode(AttemptObject& built) {
+  if (IsTrainJob(built.object) && TrainerNodes(built.object) > 1) {
+    built.recipe.primary_labels.emplace(kIndexLabel, "0");
+  }
+}
+
+// What the operator that makes the pods is to write on them.
+Status TellOperator(const AttemptRequest& request, const PodScheduling& place,
+                    AttemptObject& built) {
+  if (!IsOperatorKind(built.object)) return absl::OkStatus();
+  Json pod = {{"metadata", Json::object()}, {"spec", Json::object()}};
+  RETURN_IF_ERROR(DecoratePod(request, place, {&pod, nullptr, kTrialSpecPath}));
+  if (IsTrainJob(built.object)) AddPlainEnvironment(request, TrainerOf(built.object));
+  return PassOn(pod, place, built.recipe, built.object);
+}
+
 // Around the program where that is possible, else beside it.
 Status PlaceProgram(const AttemptRequest& request, const PodOptions& options,
                     const std::vector<PodTemplate>& pods, AttemptObject& built) {
@@ -287,6 +307,7 @@ StatusOr<AttemptObject> BuildAttemptObject(const AttemptRequest& request, const 
   RETURN_IF_ERROR(ReadKind(built));
   built.recipe = RecipeFor(request);
   KeepUntilRead(built);
+  ChooseNode(built);
   const std::vector<PodTemplate> pods = FindTemplates(built.object);
   RETURN_IF_ERROR(PlaceProgram(request, options, pods, built));
   for (const PodTemplate& pod : pods) {
@@ -297,6 +318,7 @@ StatusOr<AttemptObject> BuildAttemptObject(const AttemptRequest& request, const 
   }
   if (IsJob(built)) DisableJobRetries(built);
   Identify(request, built);
+  RETURN_IF_ERROR(TellOperator(request, place, built));
   OwnClaim(request, built);
   return built;
 }
@@ -304,6 +326,7 @@ StatusOr<AttemptObject> BuildAttemptObject(const AttemptRequest& request, const 
 std::vector<SamplePod> SamplePods(const Json& object) {
   Json copy = object;
   std::vector<SamplePod> samples;
+  if (IsTrainJob(copy)) return {{TrainerPod(copy), TrainerNodes(copy)}};
   const std::vector<PodTemplate> pods = FindTemplates(copy);
   for (const PodTemplate& pod : pods) {
     Json spec = pod.spec();

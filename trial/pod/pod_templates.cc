@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "trial/trial_template.h"
 
@@ -87,8 +88,14 @@ std::string PodTemplate::ContainerPath(size_t index) const {
   return absl::StrCat(path, ".spec.containers[", index, "]");
 }
 
+bool IsTrainJob(const Json& object) {
+  return Text(object, {"kind"}) == "TrainJob" &&
+         absl::StartsWith(Text(object, {"apiVersion"}), "trainer.kubeflow.org/");
+}
+
 std::vector<PodTemplate> FindTemplates(Json& object) {
   std::vector<PodTemplate> found;
+  if (IsTrainJob(object)) return found;
   Collect(object, {nullptr, kTrialSpecPath, 1}, found);
   return found;
 }

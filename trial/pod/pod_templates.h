@@ -22,7 +22,11 @@ struct PodTemplate {
   std::string ContainerPath(size_t index) const;
 };
 
-// In the order of their paths. They point into the object: nothing above them may move.
+// Kubeflow's, of trainer.kubeflow.org: see trial/pod/operator_kinds.h.
+bool IsTrainJob(const Json& object);
+
+// In the order of their paths. They point into the object: nothing above them may move. A TrainJob
+// has none: what looks like one in its runtimePatches is a part of the runtime's.
 std::vector<PodTemplate> FindTemplates(Json& object);
 
 // Index of the container of that name; -1 if it has none.

@@ -1,0 +1,384 @@
+// Kinds whose pods come of more than a pod template in the object: what their operators are told,
+// and how their pods are found. Objects and pods have the shapes that Trainer 2.3 with JobSet 0.12,
+// Argo 3.7 and Tekton 1.6 give them.
+#include "trial/pod/operator_kinds.h"
+
+#include "experiment/observation_ingest.h"
+#include "tests/trial/kubernetes_fixture.h"
+#include "tests/trial/pod_built.h"
+
+namespace shirabe::trial {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+constexpr char kTrainJob[] = R"json({
+  "apiVersion": "trainer.kubeflow.org/v1alpha1", "kind": "TrainJob",
+  "spec": {"runtimeRef": {"name": "torch-distributed"},
+           "runtimePatches": [{"manager": "team.example/user", "trainingRuntimeSpec": {
+             "template": {"spec": {"replicatedJobs": [{"name": "node", "template": {"spec": {
+               "template": {"spec": {"containers": [{"name": "node"}]}}}}}]}}}}],
+           "trainer": {"image": "train:1", "command": ["python3", "train.py"], "numNodes": 1,
+                       "resourcesPerNode": {"requests": {"cpu": "2"}}}}})json";
+constexpr char kNodeLabel[] = "jobset.sigs.k8s.io/replicatedjob-name";
+
+AttemptRequest TrainRequest(const std::string& object = kTrainJob) {
+  AttemptRequest request = Request(object);
+  request.primary_container = "node";
+  (*request.cluster.trial_template.mutable_primary_pod_labels())[kNodeLabel] = "node";
+  return request;
+}
+
+PodScheduling SpotPlace() {
+  PodScheduling place;
+  place.node_selector = {{"pool", "a100"}};
+  place.tolerations.push_back({{"key", "spot"}});
+  return place;
+}
+
+// ---- what operators are told --------------------------------------------------------------------
+
+TEST(OperatorKinds, ATrainJobPatchesItsRuntime) {
+  const AttemptObject built = Build(TrainRequest(), SpotPlace());
+  EXPECT_FALSE(built.recipe.instrumented);
+  const Json& patches = built.object["spec"]["runtimePatches"];
+  ASSERT_EQ(patches.size(), 2u) << "the user's own stays";
+  EXPECT_EQ(patches[0]["manager"], "team.example/user");
+  EXPECT_EQ(patches[0], Json::parse(kTrainJob)["spec"]["runtimePatches"][0]);
+  EXPECT_EQ(patches[1]["manager"], "shirabe.dev/controller");
+  const Json& jobs = patches[1]["trainingRuntimeSpec"]["template"]["spec"]["replicatedJobs"];
+  ASSERT_THAT(jobs, SizeIs(1));
+  EXPECT_EQ(jobs[0]["name"], "node");
+  const Json& pod = jobs[0]["template"]["spec"]["template"];
+  EXPECT_EQ(pod["metadata"]["labels"]["shirabe.dev/attempt"], "2");
+  EXPECT_EQ(pod["metadata"]["labels"]["katib.kubeflow.org/trial"], "exp-3");
+  EXPECT_EQ(pod["metadata"]["finalizers"], Json::array({kLogFinalizer}));
+  EXPECT_EQ(pod["spec"]["nodeSelector"]["pool"], "a100");
+  EXPECT_EQ(pod["spec"]["tolerations"][0]["key"], "spot");
+  EXPECT_EQ(pod["spec"]["terminationGracePeriodSeconds"], 15);
+  // The operator takes the program's environment from here and from nowhere else.
+  EXPECT_EQ(Variable(built.object["spec"]["trainer"], "SHIRABE_TRIAL"), "exp-3");
+  EXPECT_THAT(built.recipe.primary_labels, SizeIs(1)) << "there is one node";
+}
+
+TEST(OperatorKinds, OfSeveralNodesTheFirstCounts) {
+  Json object = Json::parse(kTrainJob);
+  object["spec"]["trainer"]["numNodes"] = 3;
+  const AttemptObject built = Build(TrainRequest(object.dump()));
+  EXPECT_EQ(built.recipe.primary_labels.at("batch.kubernetes.io/job-completion-index"), "0");
+  const std::vector<SamplePod> samples = SamplePods(object);
+  ASSERT_THAT(samples, SizeIs(1));
+  EXPECT_EQ(samples[0].count, 3);
+  EXPECT_EQ(samples[0].pod["spec"]["containers"][0]["resources"]["requests"]["cpu"], "2");
+}
+
+// A patch for a job that the runtime does not have would be refused.
+TEST(OperatorKinds, ARuntimeWhoseJobsAreNotKnownIsNotPatched) {
+  AttemptRequest request = TrainRequest();
+  request.cluster.trial_template.clear_primary_pod_labels();
+  EXPECT_THAT(Build(request).object["spec"]["runtimePatches"], SizeIs(1));
+}
+
+TEST(OperatorKinds, WhatReadsInThePodIsRefusedForATrainJob) {
+  AttemptRequest request = WithFile("/out/metrics", kTrainJob);
+  request.primary_container = "node";
+  EXPECT_THAT(Refusal(request), HasSubstr("spec.metricsCollectorSpec.collector.kind"));
+}
+
+TEST(OperatorKinds, AWorkflowPassesItsPodMetadataOn) {
+  const AttemptObject built = Build(Request(R"({
+      "apiVersion": "argoproj.io/v1alpha1", "kind": "Workflow",
+      "spec": {"podMetadata": {"labels": {"mine": "1"}}, "ttlStrategy": {"secondsAfterSuccess": 1},
+               "podGC": {"strategy": "OnPodCompletion"}, "templates": [
+               {"name": "hp", "container": {"image": "train", "command": ["train"]}}]}})"),
+                                    SpotPlace());
+  const Json& spec = built.object["spec"];
+  EXPECT_EQ(spec["podMetadata"]["labels"]["mine"], "1");
+  EXPECT_EQ(spec["podMetadata"]["labels"]["shirabe.dev/attempt"], "2");
+  EXPECT_EQ(spec["podMetadata"]["labels"]["katib.kubeflow.org/experiment"], "exp");
+  EXPECT_FALSE(spec["podMetadata"].contains("finalizers")) << "the kind has no such field";
+  EXPECT_EQ(spec["nodeSelector"]["pool"], "a100");
+  EXPECT_FALSE(spec.contains("ttlStrategy") || spec.contains("podGC")) << "it is to be read first";
+}
+
+TEST(OperatorKinds, TektonsRunsPassTheirMetadataOn) {
+  const std::string spec = R"("spec": {"pipelineRef": {"name": "train"}}})";
+  for (const auto& [kind, version, path] :
+       {std::tuple("PipelineRun", "v1", "/spec/taskRunTemplate/podTemplate"),
+        std::tuple("PipelineRun", "v1beta1", "/spec/podTemplate"),
+        std::tuple("TaskRun", "v1", "/spec/podTemplate")}) {
+    const std::string object = std::string(R"({"apiVersion": "tekton.dev/)") + version +
+                               R"(", "kind": ")" + kind + "\", " + spec;
+    const AttemptObject built = Build(Request(object), SpotPlace());
+    const Json& metadata = built.object["metadata"];
+    EXPECT_EQ(metadata["labels"]["shirabe.dev/attempt"], "2");
+    EXPECT_EQ(metadata["annotations"][kPodAttemptIdAnnotation],
+              metadata["annotations"][kAttemptIdAnnotation]);
+    EXPECT_EQ(built.object.at(Json::json_pointer(path))["nodeSelector"]["pool"], "a100") << path;
+    EXPECT_FALSE(Build(Request(object)).object.contains(Json::json_pointer(path)));
+  }
+}
+
+// ---- pods that do not carry our labels ----------------------------------------------------------
+
+class TrainJobTest : public KubernetesTest {
+ protected:
+  TrainJobTest() {
+    cluster_.AddKind(kResource);
+    OpenWithStatus();
+  }
+
+  // A new executor, as after a restart, which takes what is reported in the object.
+  void OpenWithStatus() {
+    executor_.reset();
+    ExecutorOptions options;
+    options.home = home_;
+    options.clock = RealClock();
+    options.pods = std::make_shared<PodOptions>(
+        PodOptions{.client = &cluster_, .image = "shirabe:test", .server = "shirabe.lab:7450"});
+    options.status_handlers = experiment::TrainerStatusHandlers();
+    executor_ = std::make_unique<KubernetesExecutor>(options, Impatient());
+  }
+
+  static AttemptRequest RequestOf(const AttemptKey& key) {
+    AttemptRequest request = TrainRequest();
+    request.key = key;
+    v1::TrialTemplate& trial = request.cluster.trial_template;
+    trial.set_success_condition(R"(status.conditions.#(type=="Complete")#|#(status=="True")#)");
+    trial.set_failure_condition(R"(status.conditions.#(type=="Failed")#|#(status=="True")#)");
+    return request;
+  }
+
+  void Start() {
+    const Status started = executor().Start(RequestOf(Nth(1)));
+    ASSERT_TRUE(started.ok()) << started;
+  }
+
+  kube::Ref ObjectRef() const { return {kResource, kTuning.ns, AttemptName(Nth(1))}; }
+  kube::Ref MadeRef() const {
+    return {Pods(), kTuning.ns, AttemptName(Nth(1)) + "-node-0-0-x7f2k"};
+  }
+
+  void Change(const std::function<void(Json&)>& edit) {
+    Json object = *cluster_.Get(ObjectRef());
+    edit(object);
+    cluster_.Put(kResource, object);
+  }
+
+  // As a Trainer older than 2.3 and JobSet make it: nothing of the patches is in it.
+  Json MadePod(const std::string& created = "2026-01-01T00:00:05Z") const {
+    const std::string set = AttemptName(Nth(1));
+    const Json running = {{"running", {{"startedAt", "2026-01-01T00:00:10Z"}}}};
+    return {{"metadata",
+             {{"name", MadeRef().name},
+              {"namespace", kTuning.ns},
+              {"creationTimestamp", created},
+              {"labels",
+               {{"jobset.sigs.k8s.io/jobset-name", set},
+                {kNodeLabel, "node"},
+                {"batch.kubernetes.io/job-name", set + "-node-0"},
+                {"batch.kubernetes.io/job-completion-index", "0"}}},
+              {"ownerReferences",
+               {{{"apiVersion", "batch/v1"},
+                 {"kind", "Job"},
+                 {"name", set + "-node-0"},
+                 {"uid", "uid-of-job"},
+                 {"controller", true}}}}}},
+            {"spec", {{"nodeName", "node-0"}, {"containers", {{{"name", "node"}}}}}},
+            {"status",
+             {{"phase", "Running"}, {"containerStatuses", Json::array({State("node", running)})}}}};
+  }
+
+  Json EndedPod(int code) const {
+    Json pod = MadePod();
+    const Json ended = {{"terminated",
+                         {{"exitCode", code},
+                          {"reason", code == 0 ? "Completed" : "Error"},
+                          {"startedAt", "2026-01-01T00:00:10Z"},
+                          {"finishedAt", "2026-01-01T00:00:40Z"}}}};
+    pod["status"]["phase"] = code == 0 ? "Succeeded" : "Failed";
+    pod["status"]["containerStatuses"] = Json::array({State("node", ended)});
+    return pod;
+  }
+
+  void Say(const std::string& condition) {
+    Change([&](Json& object) {
+      object["status"]["conditions"] = {{{"type", condition}, {"status", "True"}}};
+    });
+  }
+
+  void Report(const std::string& time, const std::string& loss) {
+    Change([&](Json& object) {
+      object["status"]["trainerStatus"] = {{"lastUpdatedTime", time},
+                                           {"metrics", {{{"name", "loss"}, {"value", loss}}}}};
+    });
+  }
+
+  void Run() {
+    Start();
+    cluster_.SetLog(MadeRef().name, "node", "loss=0.5\n");
+    cluster_.Put(Pods(), MadePod());
+    ASSERT_TRUE(Await([&] { return See(Nth(1)).placement.has_start_time(); }));
+  }
+
+  std::string Metrics() {
+    return ReadFile(executor().Paths(Nth(1)).metrics_file).value_or("(none)");
+  }
+
+  const kube::Resource kResource{"trainer.kubeflow.org", "v1alpha1", "trainjobs", "TrainJob"};
+};
+
+TEST_F(TrainJobTest, ItsPodIsFoundByTheNameOfItsJobSet) {
+  Run();
+  EXPECT_EQ(See(Nth(1)).placement.node(), "node-0");
+  ASSERT_TRUE(Await([&] { return LogOf(Nth(1)) == "loss=0.5\n"; })) << LogOf(Nth(1));
+  cluster_.SetLog(MadeRef().name, "node", "loss=0.5\nloss=0.25\n");
+  cluster_.Put(Pods(), EndedPod(0));
+  Pause(Impatient().final_sync);
+  EXPECT_EQ(See(Nth(1)).state, AttemptStatus::State::kRunning) << "its operator has not said so";
+  Say("Complete");
+  const AttemptStatus end = AwaitEnd(Nth(1));
+  EXPECT_EQ(end.exit_code, 0);
+  EXPECT_EQ(LogOf(Nth(1)), "loss=0.5\nloss=0.25\n") << "all of it, before it is called ended";
+  EXPECT_EQ(absl::ToInt64Seconds(*end.ran), 30);
+  executor().Forget(Nth(1));
+  EXPECT_TRUE(Await([&] { return cluster_.All(kResource).empty(); }));
+}
+
+TEST_F(TrainJobTest, AnEvictionIsThePlatformsDoing) {
+  Run();
+  Json pod = EndedPod(143);
+  pod["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:39Z";
+  pod["status"]["conditions"] = {
+      {{"type", "DisruptionTarget"}, {"status", "True"}, {"reason", "EvictionByEvictionAPI"}}};
+  cluster_.Put(Pods(), pod);
+  cluster_.Remove(MadeRef(), /*force=*/true);  // nothing of ours holds it
+  EXPECT_EQ(AwaitEnd(Nth(1)).platform, v1::PREEMPTED_EVICTION);
+}
+
+TEST_F(TrainJobTest, SuspendedAndTakenBackItIsSuspended) {
+  Start();
+  Change([](Json& object) { object["spec"]["suspend"] = true; });
+  ASSERT_TRUE(Await([&] { return See(Nth(1)).waiting.find("suspended") != std::string::npos; }));
+  EXPECT_FALSE(See(Nth(1)).placement.has_start_time()) << "it does not count as running";
+  Change([](Json& object) { object["spec"]["suspend"] = false; });
+  cluster_.Put(Pods(), MadePod());
+  ASSERT_TRUE(Await([&] { return See(Nth(1)).placement.has_start_time(); }));
+  Change([](Json& object) { object["spec"]["suspend"] = true; });
+  Json pod = EndedPod(143);
+  pod["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:39Z";
+  cluster_.Put(Pods(), pod);
+  EXPECT_EQ(AwaitEnd(Nth(1)).platform, v1::SUSPENDED);
+}
+
+// Its experiment was deleted and made again in a hurry.
+TEST_F(TrainJobTest, APodOfAnOlderObjectOfTheNameIsNotItsOwn) {
+  Start();
+  Change([](Json& object) {
+    object["metadata"]["creationTimestamp"] = "2026-01-01T00:00:03Z";
+    object["spec"]["suspend"] = true;  // which says when it has been seen
+  });
+  ASSERT_TRUE(Await([&] { return See(Nth(1)).waiting.find("suspended") != std::string::npos; }));
+  cluster_.Put(Pods(), MadePod("2026-01-01T00:00:01Z"));
+  Pause(2 * Impatient().retry);
+  EXPECT_FALSE(See(Nth(1)).placement.has_start_time());
+  cluster_.Remove(MadeRef(), /*force=*/true);
+  Pause(2 * Impatient().retry);
+  EXPECT_EQ(See(Nth(1)).state, AttemptStatus::State::kRunning) << "nor is its end";
+  cluster_.Put(Pods(), MadePod());
+  EXPECT_TRUE(Await([&] { return See(Nth(1)).placement.has_start_time(); }));
+}
+
+// Of the same name, but made by an operator for a Job's neighbour: it is not the Job's.
+TEST_F(TrainJobTest, AJobIsNotConfusedWithAJobSetOfItsName) {
+  Run();  // JobSets are followed
+  ASSERT_TRUE(executor().Start(PodRequestFor(Nth(2))).ok());
+  Json pod = MadePod();
+  pod["metadata"]["name"] = "foreign";
+  pod["metadata"]["labels"]["jobset.sigs.k8s.io/jobset-name"] = AttemptName(Nth(2));
+  pod["spec"]["containers"][0]["name"] = "training-container";
+  cluster_.Put(Pods(), pod);
+  Pause(2 * Impatient().retry);
+  EXPECT_FALSE(See(Nth(2)).placement.has_start_time());
+  cluster_.Remove({Pods(), kTuning.ns, "foreign"}, /*force=*/true);
+  Pause(2 * Impatient().retry);
+  EXPECT_EQ(See(Nth(2)).state, AttemptStatus::State::kRunning);
+}
+
+TEST_F(TrainJobTest, StopDeletesTheObjectBeforeItsPods) {
+  Run();
+  ASSERT_TRUE(executor().Stop(Nth(1), v1::EARLY_STOPPED, absl::Seconds(1)).ok());
+  EXPECT_TRUE(Await([&] { return cluster_.All(kResource).empty(); }));
+  EXPECT_TRUE(Await([&] {
+    return Text(cluster_.Get(MadeRef()).value_or(Json()), {"metadata", "deletionTimestamp"}) != "";
+  }));
+}
+
+TEST_F(TrainJobTest, ItIsAdoptedWithItsPod) {
+  Run();
+  OpenWithStatus();
+  executor().Adopt({RecordOf(Nth(1))});
+  ASSERT_TRUE(Await([&] { return See(Nth(1)).placement.has_start_time(); }));
+  cluster_.Put(Pods(), EndedPod(0));
+  Say("Complete");
+  EXPECT_EQ(AwaitEnd(Nth(1)).exit_code, 0);
+}
+
+// The pod of a Job that JobSet made was refused: the event is about that Job.
+TEST_F(TrainJobTest, WhatItsJobsAreRefusedIsSaid) {
+  Start();
+  cluster_.Put(Events(),
+               {{"metadata", {{"name", "e"}, {"namespace", kTuning.ns}}},
+                {"type", "Warning"},
+                {"reason", "FailedCreate"},
+                {"message", "pods \"x\" is forbidden: exceeded quota: q, requested: 1"},
+                {"involvedObject", {{"kind", "Job"}, {"name", AttemptName(Nth(1)) + "-node-0"}}}});
+  EXPECT_TRUE(Await([&] { return See(Nth(1)).waiting.find("quota") != std::string::npos; }));
+}
+
+// ---- metrics that the object tells --------------------------------------------------------------
+
+TEST_F(TrainJobTest, ItsTrainerStatusIsCollected) {
+  Run();
+  Report("2026-01-01T00:00:20Z", "0.75");
+  ASSERT_TRUE(Await([&] { return Metrics().find("0.75") != std::string::npos; })) << Metrics();
+  // The last one comes with the end.
+  Change([](Json& object) {
+    object["status"]["conditions"] = {{{"type", "Complete"}, {"status", "True"}}};
+    object["status"]["trainerStatus"] = {{"lastUpdatedTime", "2026-01-01T00:00:30Z"},
+                                         {"metrics", {{{"name", "loss"}, {"value", "0.5"}}}}};
+  });
+  AwaitEnd(Nth(1));
+  EXPECT_THAT(Metrics(), HasSubstr("0.5"));
+}
+
+TEST_F(TrainJobTest, WhatWasReportedIsTakenOnce) {
+  Run();
+  Report("2026-01-01T00:00:20Z", "0.75");
+  ASSERT_TRUE(Await([&] { return Metrics().find("0.75") != std::string::npos; }));
+  const std::string before = Metrics();
+  OpenWithStatus();
+  executor().Adopt({RecordOf(Nth(1))});
+  ASSERT_TRUE(Await([&] { return See(Nth(1)).placement.has_start_time(); }));
+  Change([](Json& object) { object["metadata"]["annotations"]["touched"] = "1"; });
+  Pause(2 * Impatient().retry);
+  EXPECT_EQ(Metrics(), before);
+}
+
+// attacks: status.trainerStatus of a TrainJob, which the program writes
+TEST_F(TrainJobTest, AStatusThatIsNoneChangesNothing) {
+  Run();
+  Change([](Json& object) {
+    object["status"]["trainerStatus"] = {{"lastUpdatedTime", "2026-01-01T00:00:20Z"},
+                                         {"metrics", {{{"name", 7}, {"value", "../../x"}}}}};
+  });
+  Pause(2 * Impatient().retry);
+  EXPECT_EQ(See(Nth(1)).state, AttemptStatus::State::kRunning);
+  Report("2026-01-01T00:00:30Z", "0.5");
+  EXPECT_TRUE(Await([&] { return Metrics().find("0.5") != std::string::npos; }));
+}
+
+}  // namespace
+}  // namespace shirabe::trial
