@@ -12,6 +12,7 @@ namespace {
 constexpr size_t kMaxExperimentName = 40;
 constexpr size_t kMaxNamespace = 63;
 constexpr size_t kMaxPoolName = 40;
+constexpr std::string_view kFollowUpName = "on-success";
 constexpr size_t kMaxShown = 100;  // bytes of a name that is refused
 
 bool IsLowerOrDigit(char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); }
@@ -39,11 +40,23 @@ std::optional<Int> ParsePositive(std::string_view text) {
   return number;
 }
 
+// "exp-on-success" or "exp/on-success".
+std::optional<TrialKey> ParseFollowUpName(std::string_view text, std::string_view ns) {
+  if (text.size() <= kFollowUpName.size()) return std::nullopt;
+  const size_t cut = text.size() - kFollowUpName.size() - 1;
+  if (text.substr(cut + 1) != kFollowUpName || (text[cut] != '-' && text[cut] != '/') ||
+      !ValidateExperimentName(text.substr(0, cut)).ok()) {
+    return std::nullopt;
+  }
+  return TrialKey{{std::string(ns), std::string(text.substr(0, cut))}, kFollowUpNumber};
+}
+
 }  // namespace
 
 std::string ToString(const ExperimentKey& key) { return key.ns + "/" + key.name; }
 
 std::string TrialName(const TrialKey& key) {
+  if (key.number == kFollowUpNumber) return key.experiment.name + "-" + std::string(kFollowUpName);
   return key.experiment.name + "-" + std::to_string(key.number);
 }
 
@@ -62,11 +75,13 @@ Status ValidateNamespace(std::string_view ns) {
 Status ValidatePoolName(std::string_view name) { return ValidateLabel("pool", name, kMaxPoolName); }
 
 std::optional<TrialKey> ParseTrialName(std::string_view text, std::string_view ns) {
+  if (const auto follow_up = ParseFollowUpName(text, ns)) return follow_up;
   size_t cut = text.rfind('/');
   if (cut == std::string_view::npos) cut = text.rfind('-');
   if (cut == std::string_view::npos) return std::nullopt;
   const auto number = ParsePositive<int64_t>(text.substr(cut + 1));
-  if (!number || !ValidateExperimentName(text.substr(0, cut)).ok()) return std::nullopt;
+  if (!number || *number == kFollowUpNumber) return std::nullopt;
+  if (!ValidateExperimentName(text.substr(0, cut)).ok()) return std::nullopt;
   return TrialKey{{std::string(ns), std::string(text.substr(0, cut))}, *number};
 }
 

@@ -1,6 +1,7 @@
 // Keys and the names people see, all of them built and parsed here and nowhere else.
-//   trial    <experiment>-<n>        n from 1; on the command line also EXP/n
-//   attempt  <trial>-a<k>            k from 1
+//   trial      <experiment>-<n>          n from 1; on the command line also EXP/n
+//   follow-up  <experiment>-on-success   or EXP/on-success; it has attempts as a trial has
+//   attempt    <trial>-a<k>              k from 1
 // A trial's name is at most 63 characters (a DNS label), hence an experiment's at most 40.
 #pragma once
 
@@ -51,7 +52,7 @@ Status ValidateNamespace(std::string_view ns);
 // The same for a pool of machines, whose nodes are called after it.
 Status ValidatePoolName(std::string_view name);
 
-// "exp-7" or "exp/7" of namespace `ns`; nullopt if it is neither.
+// "exp-7" or "exp/7" of namespace `ns`, or such a name of the follow-up; nullopt if it is none.
 std::optional<TrialKey> ParseTrialName(std::string_view text, std::string_view ns);
 std::optional<AttemptKey> ParseAttemptName(std::string_view text, std::string_view ns);
 
@@ -66,6 +67,9 @@ std::string ParameterVariable(std::string_view parameter);
 
 // Trials are also numbers in JSON, where none greater is exact.
 inline constexpr int64_t kMaxTrialNumber = int64_t{1} << 53;
+// In the place of a trial's number, the experiment's follow-up (spec.shirabe.onSuccess), which is
+// no trial and stands in no list of them; no trial is ever counted so far.
+inline constexpr int64_t kFollowUpNumber = kMaxTrialNumber;
 inline constexpr int32_t kMaxAttemptNumber = 1 << 30;
 
 // kInvalidArgument, naming the part, its value and the rule.

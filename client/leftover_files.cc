@@ -116,7 +116,8 @@ std::vector<OldLog> FindLogs(const trial::FileLayout& layout, const ExperimentKe
 // Those whose end is stored. In this order: an attempt is in the store before it has files, so one
 // that is not open now has ended.
 StatusOr<std::vector<OldLog>> OldLogsOf(Client& client, const trial::FileLayout& layout,
-                                        const ExperimentKey& experiment) {
+                                        const v1::Experiment& record) {
+  const ExperimentKey experiment = experiment::KeyOf(record);
   std::vector<OldLog> logs = FindLogs(layout, experiment);
   if (logs.empty()) return logs;
   ASSIGN_OR_RETURN(const auto open,
@@ -125,7 +126,10 @@ StatusOr<std::vector<OldLog>> OldLogsOf(Client& client, const trial::FileLayout&
   for (const v1::Attempt& attempt : open) {
     busy.insert({{experiment, attempt.trial()}, attempt.number()});
   }
-  std::erase_if(logs, [&](const OldLog& log) { return busy.contains(log.key); });
+  const bool follows = experiment::HasPendingFollowUp(record);
+  std::erase_if(logs, [&](const OldLog& log) {
+    return busy.contains(log.key) || (follows && log.key.trial.number == kFollowUpNumber);
+  });
   return logs;
 }
 
@@ -145,8 +149,7 @@ Status RemoveOldLogs(Client& client, const trial::FileLayout& layout, int64_t by
   std::vector<OldLog> logs;
   int64_t total = 0;
   for (const v1::Experiment& experiment : experiments) {
-    ASSIGN_OR_RETURN(std::vector<OldLog> some,
-                     OldLogsOf(client, layout, experiment::KeyOf(experiment)));
+    ASSIGN_OR_RETURN(std::vector<OldLog> some, OldLogsOf(client, layout, experiment));
     for (OldLog& log : some) {
       total += log.bytes;
       logs.push_back(std::move(log));

@@ -130,6 +130,8 @@ StatusOr<BackupInfo> ReadAll(db::BackupReader& reader, KnownAttempts* known = nu
     Learn(record, info);
     if (known == nullptr || info.experiments.empty()) continue;
     KnownTrials& trials = (*known)[info.experiments.back().key];
+    const int32_t follow_ups = record.experiment().status().shirabe().on_success().attempts();
+    for (int32_t i = 1; i <= follow_ups; ++i) trials[kFollowUpNumber].insert(i);
     if (record.has_trial()) trials[record.trial().number()];
     if (record.has_attempt()) {
       trials[record.attempt().trial()].insert(record.attempt().number());

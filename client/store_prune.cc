@@ -158,10 +158,13 @@ class OrphanFinder {
       const auto trial = ParseTrialName(name, key.ns);
       if (trial && trial->experiment == key) found.push_back(*trial);
     }
-    const Status stored = store_.GetExperiment(key).status();
-    if (absl::IsNotFound(stored)) return Add(layout_.ExperimentDir(key), key, 0);
-    RETURN_IF_ERROR(stored);
-    std::erase_if(found, [&](const TrialKey& trial) { return store_.GetTrial(trial).ok(); });
+    const auto stored = store_.GetExperiment(key);
+    if (absl::IsNotFound(stored.status())) return Add(layout_.ExperimentDir(key), key, 0);
+    RETURN_IF_ERROR(stored.status());
+    const bool follows = stored->record.status().shirabe().has_on_success();
+    std::erase_if(found, [&](const TrialKey& trial) {
+      return trial.number == kFollowUpNumber ? follows : store_.GetTrial(trial).ok();
+    });
     return found.empty() ? absl::OkStatus() : RemoveTrials(key, found);
   }
 

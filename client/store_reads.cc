@@ -39,9 +39,21 @@ void StoreReads::AddTo(MethodTable& table) {
   table.Add("GetRights", this, &StoreReads::GetRights);
 }
 
+namespace {
+
+// Its token is the owner's, as those of other attempts are.
+void ClearFollowUpAttempt(v1::Experiment& experiment) {
+  if (!experiment.status().shirabe().has_on_success()) return;
+  experiment.mutable_status()->mutable_shirabe()->mutable_on_success()->clear_attempt();
+}
+
+}  // namespace
+
 StatusOr<v1::Experiment> StoreReads::GetExperiment(const v1::ExperimentRef& ref) {
   auto experiment = OneRecord(store_->GetExperiment(FromWire(ref)));
-  if (experiment.ok()) RETURN_IF_ERROR(namespaces_->CheckNamespaceExists(*experiment));
+  if (!experiment.ok()) return experiment;
+  RETURN_IF_ERROR(namespaces_->CheckNamespaceExists(*experiment));
+  ClearFollowUpAttempt(*experiment);
   return experiment;
 }
 
@@ -49,6 +61,7 @@ StatusOr<std::vector<v1::Experiment>> StoreReads::ListExperiments(const v1::Expe
   ASSIGN_OR_RETURN(auto experiments, Records(store_->ListExperiments(ref.namespace_())));
   std::erase_if(experiments,
                 [&](const auto& one) { return !namespaces_->CheckNamespaceExists(one).ok(); });
+  for (v1::Experiment& experiment : experiments) ClearFollowUpAttempt(experiment);
   return experiments;
 }
 

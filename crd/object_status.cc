@@ -69,6 +69,11 @@ view::Json NotificationsJson(const v1::ShirabeStatus& status) {
   return list;
 }
 
+view::Json OnSuccessJson(const v1::ShirabeStatus& status) {
+  return status.has_on_success() ? Shaped<v1::crd::OnSuccessStatus>(status.on_success())
+                                 : view::Json();
+}
+
 view::Json CurrencyJson(const v1::Experiment& experiment) {
   if (experiment.status().shirabe().cost() == 0) return nullptr;
   const std::string& currency = experiment.spec().shirabe().budget().currency();
@@ -105,7 +110,8 @@ view::Json ExtrasJson(const v1::Experiment& experiment, const ObservedSpec& spec
                {"changedBy", ActorJson(status.changed_by())},
                {"stoppedBy", ActorJson(status.stopped_by())},
                {"front", FrontJson(status)},
-               {"notifications", NotificationsJson(status)}});
+               {"notifications", NotificationsJson(status)},
+               {"onSuccess", OnSuccessJson(status)}});
 }
 
 Json MetadataFor(const std::string& name, const Json& owner) {

@@ -6,8 +6,8 @@
 #include "absl/algorithm/container.h"
 #include "base/status.h"
 #include "experiment/conditions.h"
-#include "experiment/cost_ledger.h"
 #include "experiment/spec/trial_result.h"
+#include "experiment/state/cost_ledger.h"
 #include "experiment/state/stop_rules.h"
 
 namespace shirabe::experiment {

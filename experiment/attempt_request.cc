@@ -8,9 +8,9 @@
 #include "base/text/number.h"
 #include "experiment/conditions.h"
 #include "experiment/plan.h"
-#include "experiment/retry_policy.h"
 #include "experiment/spec/objective_value.h"
 #include "experiment/spec/start_point.h"
+#include "experiment/state/retry_policy.h"
 #include "trial/checkpoint/katib_folder.h"
 #include "trial/inactive_parameters.h"
 #include "trial/pod/pod_names.h"
@@ -90,8 +90,16 @@ AttemptKey KeyOf(const ExperimentState& state, const v1::Attempt& attempt) {
 StatusOr<trial::AttemptRequest> RequestFor(const ExperimentState& state,
                                            const AttemptRecords& records,
                                            const std::string& working_dir) {
+  ASSIGN_OR_RETURN(trial::AttemptRequest request,
+                   RequestFrom(state, records, state.experiment().spec().trial_template()));
+  request.working_dir = working_dir;
+  return request;
+}
+
+StatusOr<trial::AttemptRequest> RequestFrom(const ExperimentState& state,
+                                            const AttemptRecords& records,
+                                            const v1::TrialTemplate& trial_template) {
   const auto& [trial, attempt] = records;
-  const v1::TrialTemplate& trial_template = state.experiment().spec().trial_template();
   trial::AttemptRequest request;
   request.key = KeyOf(state, attempt);
   request.token = attempt.token();
@@ -109,7 +117,6 @@ StatusOr<trial::AttemptRequest> RequestFor(const ExperimentState& state,
     request.environment[trial::kKatibFolderVariable] = setting.value();
   }
   request.parameters_json = ParametersJson(trial);
-  request.working_dir = working_dir;
   request.grace = GraceOf(state.experiment());
   request.cluster.trial_template = trial_template;
   request.cluster.trial_template.clear_trial_spec();

@@ -27,6 +27,11 @@ StatusOr<trial::AttemptRequest> RequestFor(const ExperimentState& state,
                                            const AttemptRecords& records,
                                            const std::string& working_dir);
 
+// The same with another template, and without a working directory.
+StatusOr<trial::AttemptRequest> RequestFrom(const ExperimentState& state,
+                                            const AttemptRecords& records,
+                                            const v1::TrialTemplate& trial_template);
+
 // Where this attempt's metrics are.
 metrics::Source SourceFor(const ExperimentState& state, const AttemptRecords& records,
                           const trial::AttemptPaths& paths, const std::string& working_dir);

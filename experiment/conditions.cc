@@ -33,8 +33,14 @@ bool HasPendingNotifications(const v1::Experiment& experiment) {
                      [](const v1::NotificationStatus& one) { return one.pending() > 0; });
 }
 
+bool HasPendingFollowUp(const v1::Experiment& experiment) {
+  const v1::FollowUpPhase phase = experiment.status().shirabe().on_success().phase();
+  return phase == v1::FOLLOW_UP_PENDING || phase == v1::FOLLOW_UP_RUNNING;
+}
+
 bool NeedsOwner(const v1::Experiment& experiment) {
-  return !IsEnded(experiment) || HasPendingNotifications(experiment);
+  return !IsEnded(experiment) || HasPendingNotifications(experiment) ||
+         HasPendingFollowUp(experiment);
 }
 
 }  // namespace shirabe::experiment

@@ -14,6 +14,8 @@ v1::Condition CurrentCondition(const v1::Experiment& experiment);
 
 // Whether a notification is still to be delivered.
 bool HasPendingNotifications(const v1::Experiment& experiment);
+// Whether spec.shirabe.onSuccess is still to be run, or runs.
+bool HasPendingFollowUp(const v1::Experiment& experiment);
 // Whether it has not ended, or something follows its end.
 bool NeedsOwner(const v1::Experiment& experiment);
 

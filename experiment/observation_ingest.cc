@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <limits>
 #include <map>
 #include <memory>
+#include <system_error>
 #include <tuple>
 #include <utility>
 
@@ -279,13 +281,29 @@ StatusOr<std::optional<double>> ObjectiveAt(const TrialEdit& edit, int64_t step)
   return std::isfinite(value) ? std::optional(value) : std::nullopt;
 }
 
-std::optional<LongLog> FindLongLog(const TrialEdit& edit, const metrics::Source& source) {
+namespace {
+
+bool IsLongLog(const std::string& log) {
   const trial::LogLimits limits;
+  return !log.empty() && trial::DiskBytes(log) > limits.head + limits.tail + 2 * limits.step;
+}
+
+}  // namespace
+
+std::optional<LongLog> FindLongLog(const TrialEdit& edit, const metrics::Source& source) {
   const std::string& log = source.files.log;
-  if (log.empty() || trial::DiskBytes(log) <= limits.head + limits.tail + 2 * limits.step) {
-    return std::nullopt;
-  }
+  if (!IsLongLog(log)) return std::nullopt;
   return LongLog{log, metrics::RootOf(source, log), ReadOf(edit, log)};
+}
+
+std::optional<LongLog> LongLogOf(const trial::AttemptPaths& paths) {
+  if (!IsLongLog(paths.log)) return std::nullopt;
+  metrics::Source source;
+  source.files.log = paths.log;
+  std::error_code error;
+  const auto size = std::filesystem::file_size(paths.log, error);
+  if (error) return std::nullopt;
+  return LongLog{paths.log, metrics::RootOf(source, paths.log), static_cast<int64_t>(size)};
 }
 
 void TrimLogs(const std::vector<LongLog>& logs) {

@@ -43,6 +43,8 @@ trial::StatusHandlers TrainerStatusHandlers();
 
 // After a look at what an attempt wrote: its log, if that is long.
 std::optional<LongLog> FindLongLog(const TrialEdit& edit, const metrics::Source& source);
+// The same of an attempt of which nothing is collected.
+std::optional<LongLog> LongLogOf(const trial::AttemptPaths& paths);
 // Once the pass has committed.
 void TrimLogs(const std::vector<LongLog>& logs);
 

@@ -6,9 +6,9 @@
 #include "absl/strings/str_format.h"
 #include "base/printable.h"
 #include "base/text/number.h"
-#include "experiment/checkpoint_policy.h"
 #include "experiment/observation_ingest.h"
 #include "experiment/pass_steps.h"
+#include "experiment/state/checkpoint_policy.h"
 
 namespace shirabe::experiment {
 namespace {

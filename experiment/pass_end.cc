@@ -7,11 +7,11 @@
 #include "base/printable.h"
 #include "base/timestamp.h"
 #include "experiment/attempt_request.h"
-#include "experiment/cost_ledger.h"
 #include "experiment/pass_steps.h"
-#include "experiment/retry_policy.h"
 #include "experiment/spec/objective_value.h"
 #include "experiment/spec/trial_result.h"
+#include "experiment/state/cost_ledger.h"
+#include "experiment/state/retry_policy.h"
 #include "metrics/describe_source.h"
 
 namespace shirabe::experiment {

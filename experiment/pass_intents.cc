@@ -9,10 +9,10 @@
 #include "experiment/annotations.h"
 #include "experiment/conditions.h"
 #include "experiment/pass_steps.h"
-#include "experiment/retry_policy.h"
 #include "experiment/spec/range_changes.h"
 #include "experiment/spec/start_point.h"
 #include "experiment/spec/trial_point.h"
+#include "experiment/state/retry_policy.h"
 #include "experiment/state/stop_rules.h"
 #include "experiment/submission.h"
 

@@ -6,7 +6,7 @@
 #include "base/rng.h"
 #include "base/timestamp.h"
 #include "experiment/conditions.h"
-#include "experiment/pass_steps.h"
+#include "experiment/pass_follow_up.h"
 #include "metrics/describe_source.h"
 
 namespace shirabe::experiment {
@@ -39,8 +39,10 @@ BudgetState ComputeBudget(const PassInput& in) {
 void ReserveQuota(const PassInput& in, Plan& plan) {
   if (in.options.namespace_quota == nullptr) return;
   const auto& active = in.state.active();
-  const auto open = std::count_if(active.begin(), active.end(),
-                                  [](const auto& entry) { return entry.second.open.has_value(); });
+  const auto trials = std::count_if(active.begin(), active.end(), [](const auto& entry) {
+    return entry.second.open.has_value();
+  });
+  const int64_t open = trials + (OpenFollowUp(in.state) ? 1 : 0);
   const auto starts = static_cast<int64_t>(plan.start.size());
   const int64_t wanted = starts + plan.suggest;
   const int64_t granted = in.options.namespace_quota->Reserve(in.state.key(), open, wanted);
@@ -239,6 +241,7 @@ Delta Conclude(const PassInput& in, const Plan::Ending& ending) {
   *delta.mutable_status().mutable_completion_time() = ToProto(in.now);
   SetWaiting("", delta);
   delta.AddEvent(!ending.succeeded, ending.reason, ending.message);
+  BeginFollowUp(in, ending, delta);
   return delta;
 }
 

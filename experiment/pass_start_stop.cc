@@ -3,11 +3,17 @@
 #include <utility>
 
 #include "base/timestamp.h"
-#include "experiment/pass_steps.h"
+#include "db/bulk_leases.h"
+#include "db/commit_rules.h"
+#include "experiment/attempt_request.h"
+#include "experiment/observation_ingest.h"
+#include "experiment/pass_follow_up.h"
+#include "experiment/reconcile_pass.h"
 
 namespace shirabe::experiment {
 namespace {
 
+constexpr int64_t kRowsRemovedAtOnce = 10'000;
 constexpr absl::Duration kSlowStartThreshold = absl::Milliseconds(50);
 constexpr absl::Duration kStopPollInterval = absl::Milliseconds(250);  // of what was asked to end
 constexpr absl::Duration kVerifyRetryInterval =
@@ -137,6 +143,141 @@ Delta RequeuePending(const PassInput& in) {
     delta.Requeue(wait.Pause(in.monotonic, kPendingPollInterval));
   }
   return delta;
+}
+
+// ---- the commit, and what comes after it -------------------------------------------------------
+
+// A Commit proves that the lease is still ours; a pass that writes nothing but starts something (a
+// Start that had no room before) must ask, or an old owner could start what the new one has closed.
+Status Pass::Commit() {
+  if (deletes_) return Delete();
+  if (state_.Changed()) return state_.Commit(*options_.store);
+  const auto to_start = [](const auto& entry) {
+    return entry.second.memory.phase == AttemptPhase::kRecorded;
+  };
+  const bool follow_up_starts = state_.memory().follow_up.phase == AttemptPhase::kRecorded;
+  if (!follow_up_starts && std::none_of(state_.active().begin(), state_.active().end(), to_start)) {
+    return absl::OkStatus();
+  }
+  ASSIGN_OR_RETURN(const v1::Lease lease, options_.store->GetLease(state_.key()));
+  if (lease.epoch() == state_.epoch()) return absl::OkStatus();
+  return db::LeaseLostError("the lease went to " + lease.holder());
+}
+
+// What an experiment leaves goes in steps, between which others write, and then the experiment.
+Status Pass::Delete() {
+  db::Bulk* const bulk = db::FindBulk(*options_.store);
+  if (bulk != nullptr) {
+    ASSIGN_OR_RETURN(removing_,
+                     bulk->RemoveRows({state_.key(), state_.epoch()}, kRowsRemovedAtOnce));
+  }
+  if (!removing_) return state_.CommitDelete(*options_.store);
+  deletes_ = false;
+  state_.DropBatch();
+  effects_.Requeue(absl::ZeroDuration());
+  return absl::OkStatus();
+}
+
+Status Pass::Act() {
+  TrimLogs(effects_.trims);
+  for (const AttemptKey& key : effects_.forget) {
+    Step();
+    options_.executor->Forget(key);
+  }
+  if (deletes_) {
+    // First what only this pass knows of; files are removed again if that fails: see the
+    // controller.
+    options_.executor->CleanVolume(state_.key(), state_.experiment().spec());
+    return options_.executor->RemoveFiles(state_.key());
+  }
+  if (!effects_.forget.empty()) Apply(EndStartPauses(in_));
+  for (const v1::Checkpoint& checkpoint : effects_.prune) {
+    Step();
+    options_.executor->Prune(checkpoint);
+  }
+  for (const auto& [number, active] : state_.active()) {
+    if (active.open) RETURN_IF_ERROR(ActOn(active));
+  }
+  RETURN_IF_ERROR(ActOnFollowUp());
+  RETURN_IF_ERROR(SendNotifications());
+  Step();
+  return absl::OkStatus();
+}
+
+void Pass::GiveTrials() {
+  for (const PendingReportPtr& pending_report : mode_.pending_reports) {
+    const std::string& caller = pending_report->report.next_for;
+    if (caller.empty() || !pending_report->answer.ok()) continue;
+    pending_report->answer->next = TrialOfCaller(state_, caller);
+  }
+}
+
+Status Pass::ActOn(const ActiveTrial& active) {
+  Step();
+  const v1::Attempt& attempt = active.open->record;
+  const AttemptAction action = NextAction(in_, active);
+  switch (action.kind) {
+    case AttemptAction::Kind::kNone: break;
+    case AttemptAction::Kind::kStop: {
+      const absl::Duration grace =
+          action.at_once ? absl::ZeroDuration() : GraceOf(state_.experiment());
+      RETURN_IF_ERROR(
+          options_.executor->Stop(KeyOf(state_, attempt), attempt.stop().cause(), grace));
+      Apply(RecordStop(in_, active, action.at_once));
+      break;
+    }
+    case AttemptAction::Kind::kStartLater:
+      effects_.Requeue(active.memory.start_again - in_.monotonic);
+      break;
+    case AttemptAction::Kind::kStart: Apply(RecordStart(in_, active, Start(active))); break;
+    case AttemptAction::Kind::kBegun:
+      options_.executor->Adopt({attempt});
+      Apply(RecordBegun(in_, active));
+      break;
+  }
+  return absl::OkStatus();
+}
+
+StartResult Pass::Start(const ActiveTrial& active) {
+  auto request =
+      RequestFor(state_, {active.trial.record, active.open->record}, options_.working_dir);
+  if (!request.ok()) return {request.status()};
+  auto resume = ResumeCandidates(in_, active);
+  if (!resume.ok()) return {resume.status()};
+  request->resume = *std::move(resume);
+  return Start(*request);
+}
+
+Status Pass::ActOnFollowUp() {
+  const auto follow_up = OpenFollowUp(state_);
+  if (!follow_up) return absl::OkStatus();
+  Step();
+  const AttemptAction action = NextAction(in_, *follow_up);
+  if (action.kind == AttemptAction::Kind::kStop) {
+    const v1::Attempt& attempt = follow_up->open->record;
+    const absl::Duration grace =
+        action.at_once ? absl::ZeroDuration() : GraceOf(state_.experiment());
+    RETURN_IF_ERROR(options_.executor->Stop(KeyOf(state_, attempt), attempt.stop().cause(), grace));
+    Apply(RecordFollowUpStop(in_, action.at_once));
+  } else if (action.kind == AttemptAction::Kind::kStartLater) {
+    effects_.Requeue(follow_up->memory.start_again - in_.monotonic);
+  } else if (action.kind == AttemptAction::Kind::kStart) {
+    const auto request = FollowUpRequest(in_, *follow_up);
+    Apply(RecordFollowUpStart(in_, request.ok() ? Start(*request) : StartResult{request.status()}));
+  }
+  return absl::OkStatus();
+}
+
+StartResult Pass::Start(const trial::AttemptRequest& request) {
+  const bool resumes = !request.resume.empty();
+  if (resumes) {  // a checkpoint may be large: it is not copied to a machine that is not there
+    const trial::PlacementQuote quote = options_.executor->QuotePlacement(
+        state_.key(), request.trial_spec, request.placement_request);
+    if (!quote.waiting.empty()) return {absl::ResourceExhaustedError(quote.waiting), resumes};
+  }
+  const Status status = options_.executor->Start(request);
+  Step();
+  return {status, resumes};
 }
 
 }  // namespace shirabe::experiment

@@ -14,9 +14,9 @@
 #include "base/timestamp.h"
 #include "experiment/conditions.h"
 #include "experiment/pass_steps.h"
-#include "experiment/retry_policy.h"
 #include "experiment/spec/objective_value.h"
 #include "experiment/spec/trial_result.h"
+#include "experiment/state/retry_policy.h"
 #include "experiment/state/stop_rules.h"
 
 namespace shirabe::experiment {

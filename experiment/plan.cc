@@ -7,9 +7,9 @@
 #include "base/text/number.h"
 #include "base/timestamp.h"
 #include "experiment/conditions.h"
-#include "experiment/retry_policy.h"
 #include "experiment/spec/objective_value.h"
 #include "experiment/spec/trial_result.h"
+#include "experiment/state/retry_policy.h"
 #include "experiment/state/stop_rules.h"
 #include "experiment/submission.h"
 

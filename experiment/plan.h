@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "absl/time/time.h"
-#include "experiment/cost_ledger.h"
 #include "experiment/spec/spec_limits.h"
+#include "experiment/state/cost_ledger.h"
 #include "proto/shirabe/v1/experiment.pb.h"
 #include "proto/shirabe/v1/records.pb.h"
 

@@ -9,12 +9,12 @@
 #include "experiment/attempt_request.h"
 #include "experiment/conditions.h"
 #include "experiment/observation_ingest.h"
+#include "experiment/pass_follow_up.h"
 #include "experiment/state/stop_rules.h"
 
 namespace shirabe::experiment {
 namespace {
 
-constexpr int64_t kRowsRemovedAtOnce = 10'000;
 // How many times as long the algorithm is waited for where nothing else can happen meanwhile.
 constexpr int kSoleCallerPatience = 10;
 
@@ -28,7 +28,8 @@ void ShowReportedEnd(const AttemptMemory& memory, absl::Duration monotonic,
 }
 
 bool IsIdle(const ExperimentState& state) {
-  return std::none_of(state.active().begin(), state.active().end(),
+  return !OpenFollowUp(state) &&
+         std::none_of(state.active().begin(), state.active().end(),
                       [](const auto& entry) { return entry.second.open.has_value(); });
 }
 
@@ -71,6 +72,7 @@ StatusOr<ReconcileResult> Pass::Run() {
   ReconcileResult result{.idle = IsIdle(state_), .deleted = deletes_};
   result.ended = deletes_ || (IsOver() && result.idle);
   if (!result.ended) Apply(RequeuePending(in_));
+  Apply(RequeueFollowUp(in_));
   result.requeue_after = effects_.requeue_after;
   return result;
 }
@@ -129,6 +131,11 @@ Status Pass::ObserveAttempts() {
     Apply(std::move(delta));
     if (found != statuses.end()) statuses.erase(found);
   }
+  if (const auto follow_up = OpenFollowUp(state_)) {
+    const auto found = statuses.find(KeyOf(state_, follow_up->open->record));
+    Apply(ObserveFollowUp(in_, found == statuses.end() ? nullptr : &found->second));
+    if (found != statuses.end()) statuses.erase(found);
+  }
   for (const auto& [key, observed] : statuses) Apply(ObserveStray(in_, observed));
   return absl::OkStatus();
 }
@@ -153,8 +160,9 @@ void Pass::Decide() {
     CancelAsks(delta);
     Apply(std::move(delta));
   }
+  Apply(PlanFollowUp(in_));
   deletes_ = state_.memory().ending_verb == v1::Intent::DELETE && IsEnded(state_.experiment()) &&
-             plan_.stop.empty();
+             plan_.stop.empty() && !OpenFollowUp(state_);
 }
 
 // The one caller there is waits for its next trial: nothing else is held up by a longer pass, whose
@@ -285,116 +293,8 @@ Status Pass::SendNotifications() {
 // It has ended, and there is nothing more to do for it but by what comes later.
 bool Pass::IsOver() const {
   if (!IsEnded(state_.experiment()) || removing_) return false;
+  if (HasPendingFollowUp(state_.experiment())) return false;
   return options_.sender == nullptr || !HasPendingNotifications(state_.experiment());
-}
-
-// ---- the commit, and what comes after it -------------------------------------------------------
-
-// A Commit proves that the lease is still ours; a pass that writes nothing but starts something (a
-// Start that had no room before) must ask, or an old owner could start what the new one has closed.
-Status Pass::Commit() {
-  if (deletes_) return Delete();
-  if (state_.Changed()) return state_.Commit(*options_.store);
-  const auto to_start = [](const auto& entry) {
-    return entry.second.memory.phase == AttemptPhase::kRecorded;
-  };
-  if (std::none_of(state_.active().begin(), state_.active().end(), to_start)) {
-    return absl::OkStatus();
-  }
-  ASSIGN_OR_RETURN(const v1::Lease lease, options_.store->GetLease(state_.key()));
-  if (lease.epoch() == state_.epoch()) return absl::OkStatus();
-  return db::LeaseLostError("the lease went to " + lease.holder());
-}
-
-// What an experiment leaves goes in steps, between which others write, and then the experiment.
-Status Pass::Delete() {
-  db::Bulk* const bulk = db::FindBulk(*options_.store);
-  if (bulk != nullptr) {
-    ASSIGN_OR_RETURN(removing_,
-                     bulk->RemoveRows({state_.key(), state_.epoch()}, kRowsRemovedAtOnce));
-  }
-  if (!removing_) return state_.CommitDelete(*options_.store);
-  deletes_ = false;
-  state_.DropBatch();
-  effects_.Requeue(absl::ZeroDuration());
-  return absl::OkStatus();
-}
-
-Status Pass::Act() {
-  TrimLogs(effects_.trims);
-  for (const AttemptKey& key : effects_.forget) {
-    Step();
-    options_.executor->Forget(key);
-  }
-  if (deletes_) {
-    // First what only this pass knows of; files are removed again if that fails: see the
-    // controller.
-    options_.executor->CleanVolume(state_.key(), state_.experiment().spec());
-    return options_.executor->RemoveFiles(state_.key());
-  }
-  if (!effects_.forget.empty()) Apply(EndStartPauses(in_));
-  for (const v1::Checkpoint& checkpoint : effects_.prune) {
-    Step();
-    options_.executor->Prune(checkpoint);
-  }
-  for (const auto& [number, active] : state_.active()) {
-    if (active.open) RETURN_IF_ERROR(ActOn(active));
-  }
-  RETURN_IF_ERROR(SendNotifications());
-  Step();
-  return absl::OkStatus();
-}
-
-void Pass::GiveTrials() {
-  for (const PendingReportPtr& pending_report : mode_.pending_reports) {
-    const std::string& caller = pending_report->report.next_for;
-    if (caller.empty() || !pending_report->answer.ok()) continue;
-    pending_report->answer->next = TrialOfCaller(state_, caller);
-  }
-}
-
-Status Pass::ActOn(const ActiveTrial& active) {
-  Step();
-  const v1::Attempt& attempt = active.open->record;
-  const AttemptAction action = NextAction(in_, active);
-  switch (action.kind) {
-    case AttemptAction::Kind::kNone: break;
-    case AttemptAction::Kind::kStop: {
-      const absl::Duration grace =
-          action.at_once ? absl::ZeroDuration() : GraceOf(state_.experiment());
-      RETURN_IF_ERROR(
-          options_.executor->Stop(KeyOf(state_, attempt), attempt.stop().cause(), grace));
-      Apply(RecordStop(in_, active, action.at_once));
-      break;
-    }
-    case AttemptAction::Kind::kStartLater:
-      effects_.Requeue(active.memory.start_again - in_.monotonic);
-      break;
-    case AttemptAction::Kind::kStart: Apply(RecordStart(in_, active, Start(active))); break;
-    case AttemptAction::Kind::kBegun:
-      options_.executor->Adopt({attempt});
-      Apply(RecordBegun(in_, active));
-      break;
-  }
-  return absl::OkStatus();
-}
-
-StartResult Pass::Start(const ActiveTrial& active) {
-  auto request =
-      RequestFor(state_, {active.trial.record, active.open->record}, options_.working_dir);
-  if (!request.ok()) return {request.status()};
-  auto resume = ResumeCandidates(in_, active);
-  if (!resume.ok()) return {resume.status()};
-  request->resume = *std::move(resume);
-  const bool resumes = !request->resume.empty();
-  if (resumes) {  // a checkpoint may be large: it is not copied to a machine that is not there
-    const trial::PlacementQuote quote = options_.executor->QuotePlacement(
-        state_.key(), request->trial_spec, request->placement_request);
-    if (!quote.waiting.empty()) return {absl::ResourceExhaustedError(quote.waiting), resumes};
-  }
-  const Status status = options_.executor->Start(*request);
-  Step();
-  return {status, resumes};
 }
 
 }  // namespace shirabe::experiment

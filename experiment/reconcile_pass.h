@@ -40,7 +40,9 @@ class Pass {
   bool IsOver() const;
   Status Delete();
   Status ActOn(const ActiveTrial& active);
+  Status ActOnFollowUp();
   StartResult Start(const ActiveTrial& active);
+  StartResult Start(const trial::AttemptRequest& request);
 
   // Makes a delta true, but for what is to be done after the commit.
   void Apply(Delta delta);

@@ -4,8 +4,9 @@
 
 #include "base/log.h"
 #include "db/commit_rules.h"
-#include "experiment/checkpoint_policy.h"
+#include "experiment/pass_follow_up.h"
 #include "experiment/reconcile_pass.h"
+#include "experiment/state/checkpoint_policy.h"
 
 namespace shirabe::experiment {
 
@@ -133,6 +134,7 @@ Status Reconciler::Load(const ExperimentKey& key, Owned& owned) {
   for (const auto& [number, active] : owned.state->active()) {
     if (active.open) open.push_back(active.open->record);
   }
+  if (const auto follow_up = OpenFollowUp(*owned.state)) open.push_back(follow_up->open->record);
   if (!open.empty()) executor->Adopt(open);
   // A crash may have come between the record and what it says.
   for (const auto& [number, active] : owned.state->active()) {

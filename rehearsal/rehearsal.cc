@@ -103,6 +103,7 @@ StatusOr<v1::Experiment> OneTrial(const RehearsalOptions& options, client::Local
   spec.clear_early_stopping();
   v1::ShirabeSpec& shirabe = *spec.mutable_shirabe();
   shirabe.clear_budget();
+  shirabe.clear_on_success();  // what it deploys is not to be rehearsed
   shirabe.clear_capacity();
   shirabe.clear_warm_start();
   v1::AttemptPolicy& attempts = *shirabe.mutable_attempts();

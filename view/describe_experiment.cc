@@ -304,6 +304,25 @@ std::string OwnerLine(const v1::Experiment& experiment, const std::string& holde
 
 }  // namespace
 
+// "Failed: exit code 1 …, 2 attempts; its log: shirabe logs digits/on-success"
+std::string OnSuccessLine(const v1::Experiment& experiment) {
+  if (!experiment.spec().shirabe().has_on_success()) return "";
+  const v1::OnSuccessStatus& status = experiment.status().shirabe().on_success();
+  if (status.phase() == v1::FOLLOW_UP_PHASE_UNSPECIFIED) {
+    return "a Job, once the experiment has succeeded";
+  }
+  std::string text = client::FollowUpWord(status.phase());
+  if (!status.best_trial_name().empty()) {
+    absl::StrAppend(&text, ", with the parameters of ", status.best_trial_name());
+  }
+  for (const std::string& more : {status.waiting(), status.message()}) {
+    if (!more.empty()) absl::StrAppend(&text, ": ", more);
+  }
+  if (status.attempts() == 0) return text;
+  return absl::StrCat(text, "; attempt ", status.attempts(), ", log: shirabe logs ",
+                      experiment.metadata().name(), "/on-success");
+}
+
 StatusOr<std::string> DescribeExperiment(client::Client& client, const ExperimentKey& key,
                                          absl::Time now) {
   ASSIGN_OR_RETURN(v1::Experiment experiment, client.GetExperiment(key));
@@ -338,6 +357,7 @@ StatusOr<std::string> DescribeExperiment(client::Client& client, const Experimen
   page.Line("Best", BestLine(experiment));
   page.Line("Front", FrontLine(experiment));
   page.Line("Recommended", RecommendedLine(experiment));
+  page.Line("On success", OnSuccessLine(experiment));
   for (const auto& [label, text] : SpendingLines(experiment)) page.Line(label, text);
   if (const int64_t bad = experiment.status().shirabe().bad_metric_lines(); bad > 0) {
     page.Line("Bad lines", absl::StrCat(bad, " lines named a metric and had no number"));

@@ -15,6 +15,9 @@ StatusOr<std::string> DescribeExperiment(client::Client& client, const Experimen
                                          absl::Time now);
 StatusOr<std::string> DescribeTrial(client::Client& client, const TrialKey& key, absl::Time now);
 
+// How spec.shirabe.onSuccess stands, in a line; "" without one.
+std::string OnSuccessLine(const v1::Experiment& experiment);
+
 // A page about one record: labelled lines, and tables under headings. Used by describe*.cc; not
 // thread-safe.
 class Page {

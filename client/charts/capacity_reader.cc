@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/timestamp.h"
 #include "client/records/enum_words.h"
-#include "experiment/retry_policy.h"
+#include "experiment/state/retry_policy.h"
 
 namespace shirabe::client {
 namespace {

@@ -38,6 +38,10 @@ std::string StateWord(const v1::Experiment& experiment) {
   return type;
 }
 
+std::string FollowUpWord(v1::FollowUpPhase phase) {
+  return experiment::WordOf(*v1::FollowUpPhase_descriptor(), phase);
+}
+
 std::string ParameterTypeWord(v1::ParameterType type) {
   return experiment::WordOf(*v1::ParameterType_descriptor(), type);
 }

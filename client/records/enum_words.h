@@ -22,6 +22,8 @@ std::string CauseWord(v1::Cause cause);
 std::string AttemptStateWord(v1::AttemptState state);
 // Created, Running, Succeeded, …: the newest condition; or Paused, Stopping.
 std::string StateWord(const v1::Experiment& experiment);
+// Pending, Running, Succeeded, Failed, Skipped: of spec.shirabe.onSuccess.
+std::string FollowUpWord(v1::FollowUpPhase phase);
 std::string ParameterTypeWord(v1::ParameterType type);
 // minimize, maximize.
 std::string ObjectiveWord(v1::ObjectiveType type);

@@ -32,7 +32,7 @@ Status Deliver(const Session& session, const ExperimentKey& key, const v1::Inten
 
 // Doing it twice is as good as once: what has ended already has nothing left to be asked for.
 bool IsDone(const v1::Experiment& experiment, v1::Intent::Verb verb) {
-  const bool ended = experiment::IsEnded(experiment);
+  const bool ended = experiment::IsEnded(experiment) && !experiment::HasPendingFollowUp(experiment);
   return ended && (verb == v1::Intent::STOP || verb == v1::Intent::CANCEL);
 }
 

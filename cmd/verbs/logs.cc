@@ -7,6 +7,7 @@
 #include "cmd/terminal.h"
 #include "cmd/verb.h"
 #include "cmd/verb_flags.h"
+#include "experiment/conditions.h"
 
 namespace shirabe::cmd {
 namespace {
@@ -53,13 +54,35 @@ StatusOr<int64_t> TailOffset(client::Client& client, const AttemptKey& key, int6
   return starts[std::max<int64_t>(0, count - 1 - lines)];
 }
 
+// How far its attempts are, of a trial or of the follow-up (spec.shirabe.onSuccess).
+struct Execution {
+  int32_t attempts = 0;
+  bool ended = false;  // there will be no more of them
+};
+
+StatusOr<Execution> LookAt(client::Client& client, const TrialKey& key) {
+  if (key.number != kFollowUpNumber) {
+    ASSIGN_OR_RETURN(const v1::Trial trial, client.GetTrial(key));
+    return Execution{trial.attempts(),
+                     trial.phase() != v1::TRIAL_PENDING && trial.phase() != v1::TRIAL_RUNNING};
+  }
+  ASSIGN_OR_RETURN(const v1::Experiment experiment, client.GetExperiment(key.experiment));
+  const v1::OnSuccessStatus& status = experiment.status().shirabe().on_success();
+  if (!experiment.spec().shirabe().has_on_success()) {
+    return absl::NotFoundError("experiment " + key.experiment.name +
+                               " has no spec.shirabe.onSuccess, so nothing follows it");
+  }
+  return Execution{status.attempts(), experiment.status().shirabe().has_on_success() &&
+                                          !experiment::HasPendingFollowUp(experiment)};
+}
+
 // The attempt to show: the given one, else the newest; 0 if there is none yet.
 StatusOr<int32_t> FindAttempt(client::Client& client, const TrialKey& trial,
                               const LogFlags& flags) {
-  ASSIGN_OR_RETURN(const v1::Trial record, client.GetTrial(trial));
-  if (!flags.attempt) return record.attempts();
-  if (*flags.attempt <= record.attempts()) return static_cast<int32_t>(*flags.attempt);
-  return absl::NotFoundError(absl::StrCat("trial ", TrialName(trial), " has ", record.attempts(),
+  ASSIGN_OR_RETURN(const Execution execution, LookAt(client, trial));
+  if (!flags.attempt) return execution.attempts;
+  if (*flags.attempt <= execution.attempts) return static_cast<int32_t>(*flags.attempt);
+  return absl::NotFoundError(absl::StrCat("trial ", TrialName(trial), " has ", execution.attempts,
                                           " attempts; there is no attempt ", *flags.attempt));
 }
 
@@ -67,6 +90,10 @@ StatusOr<int32_t> FindAttempt(client::Client& client, const TrialKey& trial,
 std::string Heading(const AttemptKey& key) { return "-- attempt " + AttemptName(key) + " --"; }
 
 StatusOr<bool> IsOver(client::Client& client, const TrialKey& trial, int32_t attempt) {
+  if (trial.number == kFollowUpNumber) {
+    ASSIGN_OR_RETURN(const Execution execution, LookAt(client, trial));
+    return execution.ended || execution.attempts > attempt;
+  }
   ASSIGN_OR_RETURN(const auto attempts,
                    client.ListAttempts({.experiment = trial.experiment, .trial = trial.number}));
   for (const v1::Attempt& record : attempts) {
@@ -91,15 +118,14 @@ StatusOr<int> FollowLog(client::Client& client, const TrialKey& trial, const Log
       RETURN_IF_ERROR(PrintMore(client, {trial, attempt}, offset));
     }
     if (over && flags.attempt) return 0;
-    ASSIGN_OR_RETURN(const v1::Trial record, client.GetTrial(trial));
-    if (record.attempts() > attempt && (over || attempt == 0)) {
+    ASSIGN_OR_RETURN(const Execution execution, LookAt(client, trial));
+    if (execution.attempts > attempt && (over || attempt == 0)) {
       attempt = attempt == 0 ? 1 : attempt + 1;
       offset = 0;
       Hint(Heading({trial, attempt}));
       continue;
     }
-    const bool ended = record.phase() != v1::TRIAL_PENDING && record.phase() != v1::TRIAL_RUNNING;
-    if (ended && (over || attempt == 0)) return 0;
+    if (execution.ended && (over || attempt == 0)) return 0;
     SleepUninterrupted(kLogPoll);
   }
 }
@@ -123,6 +149,11 @@ StatusOr<int> PrintAllLogs(client::Client& client, const TrialKey& trial, int32_
 
 StatusOr<int> PrintLog(client::Client& client, const TrialKey& trial, const LogFlags& flags) {
   ASSIGN_OR_RETURN(const int32_t attempt, FindAttempt(client, trial, flags));
+  if (attempt == 0 && trial.number == kFollowUpNumber) {
+    return absl::NotFoundError("what follows the experiment (spec.shirabe.onSuccess) has not " +
+                               std::string("started yet: it has no log (shirabe describe ") +
+                               trial.experiment.name + " says why)");
+  }
   if (attempt == 0) {
     return absl::NotFoundError("trial " + TrialName(trial) +
                                " has not started yet: it has no log (shirabe describe trial " +

@@ -23,6 +23,7 @@
 #include "suggestion/remote/remote_algorithm_table.h"
 #include "trial/node_slots.h"
 #include "view/best_trial.h"
+#include "view/describe_experiment.h"
 #include "view/record_rows.h"
 
 namespace shirabe::cmd {
@@ -204,6 +205,13 @@ std::string LogsLine(client::Client& client, const ExperimentKey& key, int64_t n
   return "log of the best trial: " + client.LogLocation({{key, number}, trial->attempts()});
 }
 
+// How spec.shirabe.onSuccess ended; false if what it runs has failed.
+bool SayFollowUp(const v1::Experiment& experiment) {
+  if (!experiment.status().shirabe().has_on_success()) return true;
+  ProgressLine("on success: " + view::OnSuccessLine(experiment));
+  return experiment.status().shirabe().on_success().phase() != v1::FOLLOW_UP_FAILED;
+}
+
 // The result on stdout, how it came about on stderr, and the exit code.
 StatusOr<int> Conclude(client::Client& client, const ExperimentKey& key,
                        const std::string& output) {
@@ -226,7 +234,8 @@ StatusOr<int> Conclude(client::Client& client, const ExperimentKey& key,
   }
   const std::string culprit = Culprit(client, key).value_or("");
   // Katib calls it a success when all trials have ended, however; a script wants a result.
-  const bool good = succeeded && has_best.ok();
+  const bool followed = SayFollowUp(experiment);
+  const bool good = succeeded && has_best.ok() && followed;
   if (!good && !culprit.empty()) {
     ProgressLine("what went wrong: shirabe describe trial " + culprit);
   }

@@ -5,10 +5,13 @@
 #include <cstdio>
 #include <optional>
 #include <set>
+#include <string>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "cmd/terminal.h"
 #include "experiment/conditions.h"
+#include "view/describe_experiment.h"
 #include "view/progress.h"
 
 namespace shirabe::cmd {
@@ -40,6 +43,10 @@ class Display {
     const std::string& waiting = progress_->experiment().status().shirabe().waiting();
     if (!live_ && !waiting.empty() && waited_for_.insert(waiting).second) {
       Print("waiting: " + waiting);
+    }
+    if (experiment::HasPendingFollowUp(progress_->experiment())) {
+      std::string followed = "on success: " + view::OnSuccessLine(progress_->experiment());
+      if (std::exchange(followed_, followed) != followed) Print(followed);
     }
     const absl::Duration now = RealClock()->Monotonic();
     if (!live_ || (drawn_ && now - drawn_at_ < kRedraw)) return;
@@ -78,6 +85,7 @@ class Display {
   std::string line_;  // as it was drawn
   absl::Duration drawn_at_;
   std::set<std::string> waited_for_;
+  std::string followed_;  // what was said last of spec.shirabe.onSuccess
   std::string last_error_;
 };
 
@@ -129,7 +137,8 @@ class DeliveryWait {
  public:
   // Whether only notifications are left, for too long.
   bool IsOver(const v1::Experiment& experiment) {
-    if (!experiment::IsEnded(experiment) || !experiment::HasPendingNotifications(experiment)) {
+    if (!experiment::IsEnded(experiment) || experiment::HasPendingFollowUp(experiment) ||
+        !experiment::HasPendingNotifications(experiment)) {
       since_.reset();
       return false;
     }
@@ -178,7 +187,8 @@ StatusOr<RunEnd> RunUntilEnd(client::LocalClient& client, const RunLoopOptions& 
   RETURN_IF_ERROR(progress.Update());
   display.Show();
   SayUndelivered(progress.experiment(), options.again, display);
-  const bool ended = experiment::IsEnded(progress.experiment());
+  const bool ended = experiment::IsEnded(progress.experiment()) &&
+                     !experiment::HasPendingFollowUp(progress.experiment());
   if (ended || !stopper.interrupted()) return RunEnd::kEnded;
   display.Print("interrupted; nothing is lost. To go on:\n  " + options.again);
   return RunEnd::kInterrupted;

@@ -7,6 +7,7 @@
 #include "absl/strings/str_join.h"
 #include "base/registry.h"
 #include "base/text/did_you_mean.h"
+#include "experiment/spec/parse_spec.h"
 #include "metrics/collector.h"
 #include "metrics/describe_source.h"
 #include "proto/shirabe/v1/collector_traits.h"
@@ -75,9 +76,14 @@ Status CheckRunnable(const v1::Experiment& experiment) {
         " collects by a container beside the trial, which a process of this machine has not; use ",
         CollectorsOfProcesses(), ", or Push if the program reports its metrics itself"));
   }
-  return trial::ReadCommand(spec.trial_template().trial_spec(),
-                            spec.trial_template().primary_container_name(), {})
-      .status();
+  RETURN_IF_ERROR(trial::ReadCommand(spec.trial_template().trial_spec(),
+                                     spec.trial_template().primary_container_name(), {})
+                      .status());
+  if (!spec.shirabe().has_on_success()) return absl::OkStatus();
+  const v1::TrialTemplate job = OnSuccessTemplate(spec);
+  const Status readable =
+      trial::ReadCommand(job.trial_spec(), job.primary_container_name(), {}).status();
+  return readable.ok() ? readable : absl::InvalidArgumentError(AtOnSuccess(Message(readable)));
 }
 
 std::vector<Finding> FindIneffectiveLocally(const v1::Experiment& experiment) {
@@ -86,6 +92,13 @@ std::vector<Finding> FindIneffectiveLocally(const v1::Experiment& experiment) {
   for (const trial::IneffectiveField& idle :
        trial::FindIneffectiveFields(trial.trial_spec(), trial.primary_container_name())) {
     findings.push_back({.warning = true, .path = idle.path, .message = idle.message});
+  }
+  if (!experiment.spec().shirabe().has_on_success()) return findings;
+  const v1::TrialTemplate job = OnSuccessTemplate(experiment.spec());
+  for (const trial::IneffectiveField& idle :
+       trial::FindIneffectiveFields(job.trial_spec(), job.primary_container_name())) {
+    findings.push_back(
+        {.warning = true, .path = AtOnSuccess(idle.path), .message = AtOnSuccess(idle.message)});
   }
   return findings;
 }

@@ -185,7 +185,9 @@ void DefaultNumbers(v1::ParameterSpec& parameter) {
   }
 }
 
-void DefaultTemplate(v1::TrialTemplate& trial) {
+}  // namespace
+
+void SetTemplateDefaults(v1::TrialTemplate& trial) {
   if (trial.primary_container_name().empty())
     trial.set_primary_container_name("training-container");
   if (!trial.has_trial_spec()) return;
@@ -199,6 +201,8 @@ void DefaultTemplate(v1::TrialTemplate& trial) {
     }
   }
 }
+
+namespace {
 
 void DefaultFile(const std::string& path, v1::FileSystemKind kind, v1::SourceSpec& source) {
   auto& file = *source.mutable_file_system_path();
@@ -261,7 +265,7 @@ void SetDefaults(v1::Experiment& experiment) {
   }
   for (auto& parameter : *spec.mutable_parameters()) DefaultNumbers(parameter);
   if (spec.has_trial_template()) {
-    DefaultTemplate(*spec.mutable_trial_template());
+    SetTemplateDefaults(*spec.mutable_trial_template());
     DefaultRetries(spec);
   }
   auto& collector = *spec.mutable_metrics_collector_spec()->mutable_collector();

@@ -30,6 +30,16 @@ void SetDefaults(v1::Experiment& experiment);
 // warning.
 std::vector<Finding> Validate(const v1::Experiment& experiment);
 
+// The Job of spec.shirabe.onSuccess in the form of a trial's template: with the trialParameters of
+// spec.trialTemplate, of which it uses what it likes.
+v1::TrialTemplate OnSuccessTemplate(const v1::ExperimentSpec& spec);
+// How often it is run again after an error of its program: its backoffLimit.
+int32_t OnSuccessBackoffLimit(const v1::ExperimentSpec& spec);
+// What is said of that template, said of spec.shirabe.onSuccess.
+std::string AtOnSuccess(const std::string& text);
+// What SetDefaults does to a template.
+void SetTemplateDefaults(v1::TrialTemplate& trial_template);
+
 // Point `index` of spec.shirabe.start as typed values, in the order of the parameters.
 // kInvalidArgument, naming the parameter and the fix, if one is missing, unknown or of another
 // type.

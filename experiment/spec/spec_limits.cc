@@ -104,6 +104,8 @@ class LimitCheck {
     Bytes("spec.shirabe.algorithm.endpoint", shirabe.algorithm().endpoint(), kMaxNameBytes);
     Bytes("spec.shirabe.artifacts.store", shirabe.artifacts().store(), kMaxNameBytes);
     Bytes("spec.shirabe.artifacts.prefix", shirabe.artifacts().prefix(), kMaxNameBytes);
+    Bytes("spec.shirabe.onSuccess.primaryContainerName",
+          shirabe.on_success().primary_container_name(), kMaxNameBytes);
     Notifications(shirabe.notifications());
   }
   void Notifications(const RepeatedPtrField<v1::Notification>& notifications) {

@@ -170,6 +170,7 @@ void CheckRules(const v1::Experiment& experiment, Findings& findings) {
   CheckResults(spec, findings);
   CheckCounts(spec, findings);
   CheckTemplate(spec, findings);
+  CheckOnSuccess(spec, findings);
   CheckCollector(spec, findings);
   CheckSearch(spec, space, findings);
   CheckNotifications(experiment, findings);

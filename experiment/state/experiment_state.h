@@ -57,6 +57,7 @@ struct ExperimentMemory {
   std::deque<v1::Intent> asks;            // for trials (ask-and-tell), the oldest first
   std::optional<v1::Intent::Verb> ending_verb;  // STOP, CANCEL or DELETE, once asked for
   std::set<AttemptKey> strays;                  // replaced attempts whose writes were refused
+  AttemptMemory follow_up;                      // of its open attempt: see pass_follow_up.h
 };
 
 // The algorithm's and the rule's calls that are under way, or done and not yet read; and attempts

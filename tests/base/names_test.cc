@@ -21,6 +21,26 @@ TEST(Names, AreBuiltAndReadBack) {
   EXPECT_EQ(ToString(ExperimentKey{"team", "digits"}), "team/digits");
 }
 
+TEST(Names, TheFollowUpHasANameWhereATrialHasANumber) {
+  for (const char* experiment : {"a", "digits", "a-on-success", "a-1", "on-success"}) {
+    const TrialKey follow_up{{"ns", experiment}, kFollowUpNumber};
+    EXPECT_EQ(TrialName(follow_up), std::string(experiment) + "-on-success");
+    EXPECT_EQ(ParseTrialName(TrialName(follow_up), "ns"), follow_up);
+    EXPECT_EQ(ParseTrialName(std::string(experiment) + "/on-success", "ns"), follow_up);
+    EXPECT_EQ(ParseAttemptName(AttemptName({follow_up, 2}), "ns"), (AttemptKey{follow_up, 2}));
+    EXPECT_TRUE(ValidateKey(AttemptKey{follow_up, 1}).ok());
+  }
+  // Each name has one spelling.
+  const std::string number = std::to_string(kFollowUpNumber);
+  for (const std::string& text :
+       {"a-" + number, "a/" + number, std::string("on-success"), std::string("-on-success"),
+        std::string("/on-success"), std::string("a-on-success-"), std::string("A-on-success"),
+        std::string("a-on-success1"), std::string("a/b/on-success")}) {
+    EXPECT_EQ(ParseTrialName(text, "ns"), std::nullopt) << text;
+  }
+  EXPECT_LE(AttemptName({{{"ns", std::string(40, 'x')}, kFollowUpNumber}, 1 << 20}).size(), 63u);
+}
+
 TEST(Names, TrialsAlsoAsPeopleTypeThem) {
   EXPECT_EQ(ParseTrialName("digits/7", "ns"), (TrialKey{{"ns", "digits"}, 7}));
   EXPECT_EQ(ParseTrialName("a-b/7", "ns"), (TrialKey{{"ns", "a-b"}, 7}));

@@ -1,4 +1,4 @@
-#include "experiment/checkpoint_policy.h"
+#include "experiment/state/checkpoint_policy.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "experiment/cost_ledger.h"
+#include "experiment/state/cost_ledger.h"
 
 #include <gtest/gtest.h>
 

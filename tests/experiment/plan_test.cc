@@ -5,7 +5,7 @@
 #include <list>
 
 #include "base/timestamp.h"
-#include "experiment/retry_policy.h"
+#include "experiment/state/retry_policy.h"
 
 namespace shirabe::experiment {
 namespace {

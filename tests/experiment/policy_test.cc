@@ -1,4 +1,4 @@
-#include "experiment/retry_policy.h"
+#include "experiment/state/retry_policy.h"
 
 #include <gtest/gtest.h>
 

@@ -7,9 +7,9 @@
 
 #include "absl/strings/str_format.h"
 #include "experiment/conditions.h"
-#include "experiment/retry_policy.h"
 #include "experiment/spec/objective_value.h"
 #include "experiment/state/experiment_state.h"
+#include "experiment/state/retry_policy.h"
 #include "experiment/submission.h"
 #include "trial/trial_template.h"
 

@@ -5,11 +5,11 @@
 
 #include "absl/strings/str_format.h"
 #include "experiment/conditions.h"
-#include "experiment/cost_ledger.h"
 #include "experiment/plan.h"
-#include "experiment/retry_policy.h"
 #include "experiment/spec/objective_value.h"
+#include "experiment/state/cost_ledger.h"
 #include "experiment/state/experiment_state.h"
+#include "experiment/state/retry_policy.h"
 #include "experiment/submission.h"
 #include "tests/simulation/invariants.h"
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "experiment/conditions.h"
-#include "experiment/retry_policy.h"
+#include "experiment/state/retry_policy.h"
 #include "experiment/submission.h"
 
 namespace shirabe::simulation {

@@ -5,7 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/file_io.h"
-#include "experiment/retry_policy.h"
+#include "experiment/state/retry_policy.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/support/paths.h"

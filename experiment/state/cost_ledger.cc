@@ -1,9 +1,9 @@
-#include "experiment/cost_ledger.h"
+#include "experiment/state/cost_ledger.h"
 
 #include <algorithm>
 
 #include "base/timestamp.h"
-#include "experiment/retry_policy.h"
+#include "experiment/state/retry_policy.h"
 
 namespace shirabe::experiment {
 namespace {

@@ -1,0 +1,40 @@
+// The steps of a pass (pass_steps.h) for the follow-up of an experiment (spec.shirabe.onSuccess):
+// one job, which the executor runs like the trials, under a key of its own (kFollowUpNumber). It is
+// no trial: no algorithm, no count and no list knows of it, and nothing that it prints is a result.
+//
+// Its record is status.shirabe.onSuccess, with its open attempt inside. It is made in the Commit in
+// which the experiment succeeds, and its phase never leaves Succeeded, Failed or Skipped: so it is
+// run once, also if the experiment goes on and succeeds again. What is started, retried and adopted
+// after a crash is so as for a trial: the attempt is committed before it is started, under a name
+// that makes starting it again harmless.
+#pragma once
+
+#include <optional>
+
+#include "experiment/pass_steps.h"
+
+namespace shirabe::experiment {
+
+// Its open attempt in the form of a trial's, with what this process did about it; nullopt if none
+// is open. Only what steps of open attempts read is set.
+std::optional<ActiveTrial> OpenFollowUp(const ExperimentState& state);
+
+// The experiment has ended so: the same delta says what that means for the follow-up.
+void BeginFollowUp(const PassInput& in, const Plan::Ending& ending, Delta& delta);
+
+// What the executor knows of its open attempt, which there must be; null = nothing.
+Delta ObserveFollowUp(const PassInput& in, const trial::AttemptStatus* observed);
+
+// Opens its next attempt, asks the open one to end, or gives it up.
+Delta PlanFollowUp(const PassInput& in);
+
+// What its open attempt runs, with the best trial's parameters and checkpoints.
+StatusOr<trial::AttemptRequest> FollowUpRequest(const PassInput& in, const ActiveTrial& follow_up);
+
+// After the commit: what was done about the open attempt. See NextAction for what is to be done.
+Delta RecordFollowUpStop(const PassInput& in, bool at_once);
+Delta RecordFollowUpStart(const PassInput& in, const StartResult& result);
+// It is looked at again, however little is heard of it.
+Delta RequeueFollowUp(const PassInput& in);
+
+}  // namespace shirabe::experiment
