@@ -73,7 +73,7 @@ void TrimContainers(Json& pod, const char* pointer) {
   pod[path] = std::move(kept);
 }
 
-// Whoever brings a kind, as people know it.
+// The operator that brings a kind, by its product name.
 std::string OperatorOf(const std::string& api_version, const std::string& kind) {
   struct Operator {
     const char* group;

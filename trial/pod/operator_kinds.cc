@@ -13,15 +13,15 @@ constexpr char kJobOfRuntime[] = "jobset.sigs.k8s.io/replicatedjob-name";
 constexpr char kJobSetLabel[] = "jobset.sigs.k8s.io/jobset-name";
 constexpr char kPatcher[] = "shirabe.dev/controller";
 
-bool Is(const Json& object, const char* group, const char* kind) {
+bool IsOfKind(const Json& object, const char* group, const char* kind) {
   return Text(object, {"kind"}) == kind &&
          absl::StartsWith(Text(object, {"apiVersion"}), absl::StrCat(group, "/"));
 }
 
-bool IsWorkflow(const Json& object) { return Is(object, "argoproj.io", "Workflow"); }
+bool IsWorkflow(const Json& object) { return IsOfKind(object, "argoproj.io", "Workflow"); }
 
 bool IsOfTekton(const Json& object) {
-  return Is(object, "tekton.dev", "PipelineRun") || Is(object, "tekton.dev", "TaskRun");
+  return IsOfKind(object, "tekton.dev", "PipelineRun") || IsOfKind(object, "tekton.dev", "TaskRun");
 }
 
 void Merge(const Json& from, const char* field, Json& to) {
