@@ -164,7 +164,8 @@ Status TrialObjects::PutTrials(Pass& pass) {
 
 Status TrialObjects::TrialWrite::Put() {
   const SyncContext& context = pass.context;
-  const ObjectJson wanted = TrialObject(pass.view, pass.experiment.spec().trial_template(), trial, pass.owner);
+  const ObjectJson wanted =
+      TrialObject(pass.view, pass.experiment.spec().trial_template(), trial, pass.owner);
   const auto there = context.trials->Find(NamespaceOf(pass.owner), NameOf(wanted.object));
   const bool ended = HasEnded(trial);
   if (there) {

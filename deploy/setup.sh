@@ -52,7 +52,7 @@ RELEASE_DIR=${XDG_CACHE_HOME:-$HOME/.cache}/shirabe/release
 S3_DIR=${XDG_CACHE_HOME:-$HOME/.cache}/shirabe/versitygw-1.8.0
 # One with TensorBoard, MLflow and Weights & Biases, which the tests read and write with.
 LOGGERS_DIR=${XDG_CACHE_HOME:-$HOME/.cache}/shirabe/loggers
-# Katib's SDK, which pods of the cluster tier call its services with.
+# Katib's SDK, for the python3 of Debian 12 in pods of the cluster tier.
 KATIB_SDK_DIR=${XDG_CACHE_HOME:-$HOME/.cache}/shirabe/katib-sdk-0.19.0
 # A Node, where PATH has none of 18 or later; CMake looks there as well.
 NODE_DIR=${XDG_CACHE_HOME:-$HOME/.cache}/shirabe/node
@@ -179,17 +179,14 @@ install_plugin_python() {
     { say "no grpcio from PyPI (see above); only the plug-in example needs it" && return 1; }
 }
 
-# For the python3 of Debian 12, which pods of the tests run it with.
 install_katib_sdk() {
-  local python
   [ ! -d "$KATIB_SDK_DIR" ] || return 0
-  python=$(find_python)
   say "installing Katib's SDK into $KATIB_SDK_DIR"
   rm -rf "$KATIB_SDK_DIR.new"
-  "$python" -m pip install -q --disable-pip-version-check --root-user-action=ignore \
+  "$(find_python)" -m pip install -q --root-user-action=ignore \
     --python-version 3.11 --only-binary=:all: --target "$KATIB_SDK_DIR.new" \
     kubeflow-katib==0.19.0 setuptools ||
-    { say "no kubeflow-katib from PyPI (see above); the cluster tier calls it" && return 1; }
+    { say "no kubeflow-katib from PyPI (see above)" && return 1; }
   mv "$KATIB_SDK_DIR.new" "$KATIB_SDK_DIR"
 }
 

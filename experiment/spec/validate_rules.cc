@@ -10,6 +10,7 @@
 #include "base/text/number.h"
 #include "experiment/spec/field_rules.h"
 #include "experiment/spec/spec_limits.h"
+#include "experiment/spec/validate_pods.h"
 
 namespace shirabe::experiment {
 namespace {

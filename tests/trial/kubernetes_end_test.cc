@@ -78,7 +78,11 @@ TEST_F(CollectorTest, ItIsNotWaitedForForEver) {
 
 TEST_F(CollectorTest, NorWhenItsPodIsGone) {
   RunToTheEnd();
-  Edit(Nth(1), [](Json& pod) { pod["status"]["phase"] = "Failed"; });
+  const Json done = {{"terminated", {{"exitCode", 0}, {"reason", "Completed"}}}};
+  Edit(Nth(1), [&](Json& pod) {
+    pod["status"]["phase"] = "Failed";
+    pod["status"]["containerStatuses"] = Json::array({State("training-container", done)});
+  });
   EXPECT_EQ(AwaitEnd(Nth(1)).message,
             "its collector csv was lost with the pod before it had ended");
 }

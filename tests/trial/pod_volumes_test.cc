@@ -257,7 +257,7 @@ TEST(PodBuild, WhereNothingTellsPodsApartACollectorInThemIsRefused) {
 
 // ---- Katib's population-based training ----------------------------------------------------------
 
-AttemptRequest WithKatibFolder() {
+AttemptRequest RequestOfKatib() {
   AttemptRequest request = Request();
   request.environment["SHIRABE_SUGGESTION_TRIAL_DIR"] = "/var/log/katib/checkpoints/";
   return request;
@@ -265,7 +265,7 @@ AttemptRequest WithKatibFolder() {
 
 TEST(PodBuild, KatibsFolderOfCheckpointsIsTheAttemptsOwn) {
   const std::string own = "trials/team/exp/exp-3/exp-3-a2/suggestion";
-  const AttemptObject built = Build(WithKatibFolder());
+  const AttemptObject built = Build(RequestOfKatib());
   const Pod pod(built.object);
   const Json& mount = pod.program["volumeMounts"].back();
   EXPECT_EQ(mount, Json({{"name", "shirabe"},
@@ -273,7 +273,7 @@ TEST(PodBuild, KatibsFolderOfCheckpointsIsTheAttemptsOwn) {
                          {"subPath", "home/" + own}}));
   EXPECT_EQ(Variable(pod.init, "SHIRABE_SUGGESTION_TRIAL_DIR"), "/var/log/katib/checkpoints");
   EXPECT_EQ(Variable(Pod(Build(Request()).object).init, "SHIRABE_SUGGESTION_TRIAL_DIR"), "");
-  AttemptRequest shared = WithKatibFolder();
+  AttemptRequest shared = RequestOfKatib();
   shared.cluster.volume.set_claim("ckpt");
   const AttemptObject on_claim = Build(shared);
   EXPECT_EQ(Pod(on_claim.object).program["volumeMounts"].back(),
@@ -284,7 +284,7 @@ TEST(PodBuild, KatibsFolderOfCheckpointsIsTheAttemptsOwn) {
 
 // As Katib makes one for the experiment: parents' checkpoints must be at hand for their children.
 TEST(PodBuild, WithoutAVolumeTrialsOfKatibsTrainingShareAClaim) {
-  AttemptRequest request = WithKatibFolder();
+  AttemptRequest request = RequestOfKatib();
   const ExperimentKey& experiment = request.key.trial.experiment;
   v1::CheckpointVolume own;
   own.set_claim("mine");
@@ -305,7 +305,7 @@ TEST(PodBuild, WithoutAVolumeTrialsOfKatibsTrainingShareAClaim) {
 }
 
 TEST(PodBuild, WhatTheUserMountsThereStays) {
-  AttemptRequest request = WithKatibFolder();
+  AttemptRequest request = RequestOfKatib();
   Json object = Json::parse(kJob);
   object["spec"]["template"]["spec"]["containers"][0]["volumeMounts"] = {
       {{"name", "mine"}, {"mountPath", "/var/log/katib/checkpoints"}}};

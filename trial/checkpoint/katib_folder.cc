@@ -34,11 +34,6 @@ bool BeginsPath(const std::string& text, size_t at) {
   return at == 0 || (EndsName(text, at - 1) && text[at - 1] != '/');
 }
 
-// A folder that is ours, reached through no link.
-StatusOr<Fd> OpenOwn(const FileLayout& layout, const std::string& path) {
-  return OpenBeneath(layout.home(), path, O_RDONLY | O_DIRECTORY);
-}
-
 // For whatever user the program is: it writes over what it finds.
 Status OpenToAll(const std::string& folder) {
   ASSIGN_OR_RETURN(FileTree tree, FileTree::Open(AT_FDCWD, folder, folder));
@@ -145,11 +140,15 @@ Status SaveKatibFolder(const FileLayout& layout, const AttemptKey& key) {
   if (IsEmpty(KatibFolder(paths))) return absl::OkStatus();
   const Resume resume = ReadResume(paths.dir);
   const std::string step = absl::StrCat(resume.from ? resume.from->step() + 1 : 1);
-  ASSIGN_OR_RETURN(const Fd from, OpenOwn(layout, FolderAbove(paths.checkpoint_dir, 1)));
-  ASSIGN_OR_RETURN(const Fd to, OpenOwn(layout, paths.checkpoint_dir));
+  // By name from the attempt's own folder, through no link that the program has put there.
+  const std::string own = FolderAbove(paths.checkpoint_dir, 1);
+  ASSIGN_OR_RETURN(const FileTree from, FileTree::Open(AT_FDCWD, own, own));
+  ASSIGN_OR_RETURN(const FileTree to,
+                   FileTree::Open(from.root(), paths.checkpoint_dir.substr(own.size() + 1),
+                                  paths.checkpoint_dir));
   // Nothing but an empty folder can be there and be replaced.
-  if (renameat(from.get(), kFolderName, to.get(), step.c_str()) == 0) {
-    return SyncFd(to.get(), paths.checkpoint_dir);
+  if (renameat(from.root(), kFolderName, to.root(), step.c_str()) == 0) {
+    return SyncFd(to.root(), paths.checkpoint_dir);
   }
   return ErrnoStatus(absl::StrCat("cannot keep ", KatibFolder(paths), " as checkpoint ", step),
                      errno);
