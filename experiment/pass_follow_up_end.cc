@@ -107,7 +107,7 @@ void RetryFollowUp(FollowUpEdit& edit, const NextStep& next, const std::string& 
 }
 
 // In the words of a Job, where the policy has those of a trial.
-std::string ReasonOf(const NextStep& next) {
+std::string FollowUpReason(const NextStep& next) {
   if (next.reason == "TrialFailed") return "BackoffLimitExceeded";
   if (next.reason == "KilledByUser") return "StoppedByUser";
   return next.reason;
@@ -142,7 +142,7 @@ void FinishFollowUpAttempt(FollowUpEdit& edit, const AttemptStatus& observed) {
                     absl::StrCat(name, " has completed, with the parameters of ",
                                  edit.status().best_trial_name()));
   }
-  edit.End(v1::FOLLOW_UP_FAILED, ReasonOf(next),
+  edit.End(v1::FOLLOW_UP_FAILED, FollowUpReason(next),
            absl::StrCat(AttemptWords(edit.attempt()), " of ", name, ": ", how,
                         "; its log: shirabe logs ", edit.in().state.key().name, "/on-success"));
 }

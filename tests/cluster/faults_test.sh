@@ -165,6 +165,49 @@ fault_deleted() {
       shirabe get experiment deleted 2>/dev/null"
 }
 
+# One trial of two steps, and what follows it: a Job that reads its checkpoint and takes its time,
+# while its controller is killed.
+followed() {
+  cat >"$CLUSTER/on-success.yaml" <<'END'
+    onSuccess:
+      job:
+        apiVersion: batch/v1
+        kind: Job
+        spec:
+          template:
+            spec:
+              containers:
+                - name: deploy
+                  image: localhost/tiny:1
+                  command:
+                    - sh
+                    - -c
+                    - |
+                      echo "deploys $SHIRABE_BEST_TRIAL of step $(cat "$SHIRABE_RESUME_FROM/step")"
+                      sleep 8
+END
+  manifest followed | sed -e 's/maxTrialCount: 3/maxTrialCount: 1/' -e 's/-lt 15/-lt 2/' \
+    -e 's/parallelTrialCount: 2/parallelTrialCount: 1/' \
+    -e "/^    checkpoint:/r $CLUSTER/on-success.yaml"
+}
+follow_up() {
+  kubectl get experiment followed -o "jsonpath={.status.shirabe.onSuccess.$1}" | grep .
+}
+
+fault_follow_up() {
+  followed | kubectl apply -f - >/dev/null
+  eventually 90 "a follow-up" is Running follow_up phase
+  kubectl -n "$SYSTEM" delete pod -l app.kubernetes.io/name=shirabe-controller --force \
+    --grace-period=0 >/dev/null 2>&1
+  eventually 90 "its end" is Succeeded follow_up phase
+  equal "attempts" 1 "$(follow_up attempts)"
+  equal "its log" "deploys followed-1 of step 2" \
+    "$(inside_controller logs followed/on-success | sed -n 1p)"
+  kubectl delete experiment followed --timeout=60s >/dev/null
+  eventually 30 "that no Job of it is left" is "" \
+    kubectl get jobs,pods -l katib.kubeflow.org/trial=followed-on-success -o name
+}
+
 fault_namespace() {
   kubectl create namespace doomed >/dev/null
   begun doomed doomed
@@ -176,7 +219,7 @@ fault_namespace() {
 cluster load "$("$HERE/images.sh" tiny)"
 install_shirabe
 [ $# != 0 ] || set -- controller_killed control_plane api_server_away nosy by_hand eviction \
-  suspended taint partition deleted namespace
+  suspended taint partition follow_up deleted namespace
 for fault; do
   step "$fault"
   "fault_$fault"

@@ -77,47 +77,6 @@ kubectl -n "$SYSTEM" delete pod "${LEADER%%_*}" --wait=false >/dev/null
 eventually 60 "another one" another_than "$LEADER"
 ended_well drained
 
-# One trial of two steps, and a Job that reads its checkpoint and takes its time.
-followed() {
-  cat >"$CLUSTER/on-success.yaml" <<'END'
-    onSuccess:
-      job:
-        apiVersion: batch/v1
-        kind: Job
-        spec:
-          template:
-            spec:
-              containers:
-                - name: deploy
-                  image: localhost/tiny:1
-                  command:
-                    - sh
-                    - -c
-                    - |
-                      echo "deploys $SHIRABE_BEST_TRIAL of step $(cat "$SHIRABE_RESUME_FROM/step")"
-                      sleep 8
-END
-  manifest followed | sed -e 's/maxTrialCount: 3/maxTrialCount: 1/' -e 's/-lt 15/-lt 2/' \
-    -e 's/parallelTrialCount: 2/parallelTrialCount: 1/' \
-    -e "/^    checkpoint:/r $CLUSTER/on-success.yaml"
-}
-follow_up() {
-  kubectl get experiment followed -o "jsonpath={.status.shirabe.onSuccess.$1}" | grep .
-}
-
-step "the one that leads is killed while a follow-up runs"
-followed | kubectl apply -f - >/dev/null
-eventually 90 "a follow-up" is Running follow_up phase
-LEADER=$(holder)
-kubectl -n "$SYSTEM" delete pod "${LEADER%%_*}" --force --grace-period=0 >/dev/null 2>&1
-eventually 90 "its end" is Succeeded follow_up phase
-[ "$(follow_up attempts)" = 1 ] || fail "it was started again: $(follow_up message)"
-inside_controller logs followed/on-success | grep -qx "deploys followed-1 of step 2" ||
-  fail "its log is not there"
-kubectl delete experiment followed --wait=true --timeout=60s >/dev/null
-eventually 30 "no Job of it" is "" kubectl get jobs -o name \
-  -l katib.kubeflow.org/experiment=followed
-
 step "the database goes away and comes back"
 begun outage
 stop_postgres >/dev/null
