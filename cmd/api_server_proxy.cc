@@ -182,7 +182,7 @@ class ApiServerConnection {
     if (answer.status == 401 || answer.status == 403) {
       return absl::PermissionDeniedError(
           absl::StrCat(words, ": the role shirabe-connect of namespace ", target_.ns,
-                       " lets people through (deploy/kubernetes/base/users.yaml)"));
+                       " lets people through (deploy/kubernetes/controller/connect.yaml)"));
     }
     return absl::UnavailableError(words);
   }

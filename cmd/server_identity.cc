@@ -178,6 +178,10 @@ std::vector<std::string> NamesOfServer(const std::string& advertised) {
 
 namespace {
 
+kube::ResourceAttributes RunningPods(const std::string& ns) {
+  return {.verb = "create", .group = "batch", .resource = "jobs", .namespace_name = ns};
+}
+
 const char* VerbOf(service::Permission act) {
   switch (act) {
     case v1::Rights::READ: return "list";
@@ -201,6 +205,9 @@ service::Tokens::IntrospectToken ClusterUserIntrospection(kube::TokenReviewer* r
     };
     principal.authorize = [reviewer, user_info = std::move(user_info)](service::Permission act,
                                                                        const std::string& ns) {
+      // The controller runs pods for who creates an experiment, so they must be allowed to.
+      if (act == v1::Rights::CREATE)
+        RETURN_IF_ERROR(reviewer->Authorize(user_info, RunningPods(ns)));
       return reviewer->Authorize(user_info, {.verb = VerbOf(act),
                                              .group = "kubeflow.org",
                                              .resource = "experiments",

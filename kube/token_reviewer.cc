@@ -29,14 +29,15 @@ std::string Words(const ResourceAttributes& attributes) {
 
 }  // namespace
 
-TokenReviewer::TokenReviewer(Client* client, Clock* clock, std::string audience,
-                             const ReviewLimits& limits)
+TokenReviewer::TokenReviewer(Client* client, Clock* clock, ReviewOptions options)
     : client_(client),
       clock_(clock),
-      audience_(std::move(audience)),
-      limits_(limits),
-      each_(limits.each, clock),
-      all_(limits.all, clock) {}
+      options_(std::move(options)),
+      each_(options_.limits.each, clock),
+      all_(options_.limits.all, clock) {
+  if (options_.only_namespace.empty()) return;
+  verifier_.emplace(client, clock, options_.audience, options_.only_namespace);
+}
 
 StatusOr<UserInfo> TokenReviewer::Review(const std::string& token, const std::string& caller) {
   if (token.size() > kMaxTokenBytes) return absl::UnauthenticatedError("this is not a token");
@@ -45,17 +46,32 @@ StatusOr<UserInfo> TokenReviewer::Review(const std::string& token, const std::st
     return absl::UnavailableError("too many unknown tokens are being shown: try again in a second");
   }
   StatusOr<UserInfo> answer = ReviewToken(token);
-  users_.Keep(token, answer, clock_->Monotonic() + (answer.ok() ? limits_.ttl : kDeniedTtl));
+  users_.Keep(token, answer,
+              clock_->Monotonic() + (answer.ok() ? options_.limits.ttl : kDeniedTtl));
   return answer;
 }
 
 StatusOr<UserInfo> TokenReviewer::ReviewToken(const std::string& token) {
+  StatusOr<UserInfo> answer = absl::PermissionDeniedError("");
+  if (may_review_) answer = AskForReview(token);
+  // That a right is missing is said of us, never of the token.
+  if (!absl::IsPermissionDenied(answer.status())) return answer;
+  if (!verifier_) {
+    return absl::UnavailableError("the cluster cannot be asked whose token this is: " +
+                                  Message(answer.status()));
+  }
+  may_review_ = false;
+  return verifier_->Verify(token);
+}
+
+StatusOr<UserInfo> TokenReviewer::AskForReview(const std::string& token) {
   const Resource resource{"authentication.k8s.io", "v1", "tokenreviews", "TokenReview", false};
   auto review = client_->Create(
       resource, {{"apiVersion", resource.ApiVersion()},
                  {"kind", resource.kind},
-                 {"spec", {{"token", token}, {"audiences", Json::array({audience_})}}}});
+                 {"spec", {{"token", token}, {"audiences", Json::array({options_.audience})}}}});
   // What it is that we may not do is for our log and not for who calls.
+  if (absl::IsPermissionDenied(review.status())) return review.status();
   if (!review.ok()) {
     return absl::UnavailableError("the cluster cannot be asked whose token this is: " +
                                   Message(review.status()));
@@ -63,15 +79,26 @@ StatusOr<UserInfo> TokenReviewer::ReviewToken(const std::string& token) {
   const Json* status = FindAt(*review, {"status"});
   const Json* known = FindAt(*review, {"status", "authenticated"});
   const Json* user = FindAt(*review, {"status", "user"});
-  if (known == nullptr || *known != true || user == nullptr || !HasAudience(*status, audience_)) {
+  if (known == nullptr || *known != true || user == nullptr ||
+      !HasAudience(*status, options_.audience)) {
     return absl::UnauthenticatedError(absl::StrCat(
         "the cluster knows no such token, or it has expired, or it is not for the audience ",
-        audience_, ": kubectl create token ACCOUNT --audience ", audience_));
+        options_.audience, ": kubectl create token ACCOUNT --audience ", options_.audience));
   }
   return UserInfo{.name = Text(*user, {"username"}), .info = *user};
 }
 
 Status TokenReviewer::Authorize(const UserInfo& user_info, const ResourceAttributes& attributes) {
+  if (verifier_ && attributes.namespace_name != options_.only_namespace) {
+    if (attributes.namespace_name.empty() && attributes.path.empty()) {
+      ResourceAttributes here = attributes;  // all namespaces that there are for us
+      here.namespace_name = options_.only_namespace;
+      return Authorize(user_info, here);
+    }
+    return absl::PermissionDeniedError(absl::StrCat(user_info.name, " may not ", Words(attributes),
+                                                    ": this Shirabe is installed for namespace ",
+                                                    options_.only_namespace, " alone"));
+  }
   const std::string key = absl::StrCat(Dump(user_info.info), "\n", Words(attributes));
   if (auto kept = decisions_.Find(key, clock_->Monotonic())) return *std::move(kept);
   Status answer = ReviewAccess(user_info, attributes);
@@ -81,9 +108,15 @@ Status TokenReviewer::Authorize(const UserInfo& user_info, const ResourceAttribu
 
 Status TokenReviewer::ReviewAccess(const UserInfo& user_info,
                                    const ResourceAttributes& attributes) {
-  const Resource resource{"authorization.k8s.io", "v1", "subjectaccessreviews",
-                          "SubjectAccessReview", false};
+  const bool local = verifier_.has_value();
+  const Resource resource =
+      local ? Resource{"authorization.k8s.io", "v1", "localsubjectaccessreviews",
+                       "LocalSubjectAccessReview", true}
+            : Resource{"authorization.k8s.io", "v1", "subjectaccessreviews", "SubjectAccessReview",
+                       false};
+  Json object = {{"apiVersion", resource.ApiVersion()}, {"kind", resource.kind}};
   Json spec = {{"user", user_info.name}};
+  if (local) object["metadata"] = {{"namespace", options_.only_namespace}};
   if (attributes.path.empty()) {
     spec["resourceAttributes"] = {{"verb", attributes.verb},
                                   {"group", attributes.group},
@@ -95,9 +128,8 @@ Status TokenReviewer::ReviewAccess(const UserInfo& user_info,
   for (const char* field : {"uid", "groups", "extra"}) {
     if (const Json* value = FindAt(user_info.info, {field})) spec[field] = *value;
   }
-  const auto review = client_->Create(
-      resource,
-      {{"apiVersion", resource.ApiVersion()}, {"kind", resource.kind}, {"spec", std::move(spec)}});
+  object["spec"] = std::move(spec);
+  const auto review = client_->Create(resource, object);
   if (!review.ok()) {
     return absl::UnavailableError("the cluster cannot be asked what " + user_info.name +
                                   " may do: " + Message(review.status()));

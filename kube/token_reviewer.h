@@ -2,24 +2,23 @@
 // SubjectAccessReview, so that the cluster's own RBAC decides. Made by the controller for its
 // listeners. Takes only tokens that were made for its audience: one that a program is given to
 // speak to the API server opens nothing here, and one of ours opens nothing there. Answers are kept
-// for seconds, so that a right that is taken away ends soon. Thread-safe; calls block.
+// for seconds, so that a right that is taken away ends soon. Who may not ask for TokenReviews, and
+// has one namespace only, takes the accounts of that one (token_verifier.h), and asks for
+// LocalSubjectAccessReviews. Thread-safe; calls block.
 #pragma once
 
+#include <atomic>
+#include <optional>
 #include <string>
 
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "base/rate_limits.h"
 #include "kube/api_client.h"
+#include "kube/token_verifier.h"
 #include "kube/ttl_cache.h"
 
 namespace shirabe::kube {
-
-// What a TokenReview says of a user: username, uid, groups, extra.
-struct UserInfo {
-  std::string name;
-  Json info;
-};
 
 // "may USER list experiments.kubeflow.org in NAMESPACE?"
 struct ResourceAttributes {
@@ -41,11 +40,16 @@ struct ReviewLimits {
   absl::Duration ttl = absl::Seconds(30);
 };
 
+struct ReviewOptions {
+  std::string audience;
+  std::string only_namespace = {};  // all that we may look at; "" = the whole cluster
+  ReviewLimits limits = {};
+};
+
 class TokenReviewer {
  public:
   // Both outlive it.
-  TokenReviewer(Client* client, Clock* clock, std::string audience,
-                const ReviewLimits& limits = {});
+  TokenReviewer(Client* client, Clock* clock, ReviewOptions options);
 
   // kUnauthenticated for a token that is not one, has expired, or is for another audience;
   // kUnavailable if the API server cannot be asked, or too many unknown ones are shown.
@@ -56,15 +60,17 @@ class TokenReviewer {
 
  private:
   StatusOr<UserInfo> ReviewToken(const std::string& token);
+  StatusOr<UserInfo> AskForReview(const std::string& token);
   Status ReviewAccess(const UserInfo& user_info, const ResourceAttributes& attributes);
 
   Client* const client_;
   Clock* const clock_;
-  const std::string audience_;
-  const ReviewLimits limits_;
-  TtlCache<StatusOr<UserInfo>> users_;  // by token
-  TtlCache<Status> decisions_;          // by user and request
-  RateLimiter each_, all_;              // of unknown tokens
+  const ReviewOptions options_;
+  std::optional<TokenVerifier> verifier_;  // where there is one namespace
+  std::atomic<bool> may_review_ = true;    // as far as it is known
+  TtlCache<StatusOr<UserInfo>> users_;     // by token
+  TtlCache<Status> decisions_;             // by user and request
+  RateLimiter each_, all_;                 // of unknown tokens
 };
 
 }  // namespace shirabe::kube

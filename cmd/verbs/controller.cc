@@ -127,7 +127,9 @@ Status ControllerProcess::Open() {
   session_.client->SetNamespaces([this](const std::string& ns) { return namespaces_->Uid(ns); });
   token_file_ = TokenFile(globals_, session_.place);
   ASSIGN_OR_RETURN(tokens_, service::Tokens::Load(token_file_));
-  reviewer_ = std::make_unique<kube::TokenReviewer>(client_.get(), RealClock(), kAudience);
+  reviewer_ = std::make_unique<kube::TokenReviewer>(
+      client_.get(), RealClock(),
+      kube::ReviewOptions{.audience = kAudience, .only_namespace = globals_.ns});
   tokens_->SetCluster(ClusterUserIntrospection(reviewer_.get()));
   pods_ = std::make_unique<kube::PodFinder>(client_.get(), RealClock());
   RETURN_IF_ERROR(OpenIdentity());
@@ -181,6 +183,7 @@ Status ControllerProcess::FillMachines() {
   machines_.limits = LimitsOf(flags_.listen_options);
   machines_.pods = {
       .client = client_.get(), .image = flags_.image, .server = flags_.advertise, .ca = ca_};
+  machines_.pods.only_namespace = globals_.ns;
   if (flags_.image.empty()) {
     ASSIGN_OR_RETURN(const kube::Json container, OwnContainer(*client_, config_.namespace_name));
     machines_.pods.image = Text(container, {"image"});

@@ -31,7 +31,7 @@ Status Damaged(const std::string& path, const std::string& detail) {
 
 Status Denied(const std::string& path, const std::string& detail) {
   return absl::PermissionDeniedError(
-      absl::StrCat("cannot open or write database ", path, " (", detail,
+      absl::StrCat("cannot open or write database ", path, " as uid ", geteuid(), " (", detail,
                    "): make the file and its folder writable, or choose another with --db"));
 }
 

@@ -20,9 +20,12 @@ usage() {
 NAMESPACE=${SHIRABE_SYSTEM_NAMESPACE:-shirabe-system}
 EXPERIMENTS=
 CRDS=
-# The claims and paths that experiments share, one a line.
+# What experiments share, one a line: namespace, claim, and path of the nodes.
 VOLUME=.spec.shirabe.checkpoint.volume
-VOLUMES="{range .items[*]}{$VOLUME.claim}{$VOLUME.hostPath}{\"\\n\"}{end}"
+SHARED="custom-columns=:.metadata.namespace,:$VOLUME.claim,:$VOLUME.hostPath"
+# The same of the Jobs that delete checkpoints, with whether they have.
+CLEANERS=":.metadata.namespace,:.spec.template.spec.volumes[*].persistentVolumeClaim.claimName"
+CLEANERS=custom-columns=$CLEANERS,:.status.succeeded
 for word in "$@"; do
   case $word in
     --experiments) EXPERIMENTS=1 ;;
@@ -38,18 +41,47 @@ crds_are_ours() {
     -o 'jsonpath={.metadata.labels.app\.kubernetes\.io/part-of}')" = shirabe ]
 }
 
+# exists NAMESPACE CLAIM
+exists() { kubectl -n "$1" get pvc "$2" >/dev/null 2>&1; }
+
+# How many experiments of the selection keep something where it can be deleted: on a path, or on a
+# claim that is there.
+count_shared() {
+  local namespace claim path
+  kubectl get experiments.kubeflow.org --all-namespaces "$@" --no-headers -o "$SHARED" |
+    while read -r namespace claim path; do
+      [ "$path" = '<none>' ] && { [ "$claim" = '<none>' ] || ! exists "$namespace" "$claim"; } ||
+        echo .
+    done | wc -l
+}
+
+# Whether a Job that has not succeeded yet still can: not one whose claim is missing.
+may_clean() {
+  local namespace claim succeeded
+  while read -r namespace claim succeeded; do
+    [ "$succeeded" = '<none>' ] || continue
+    [ "$claim" = '<none>' ] || exists "$namespace" "$claim" || continue
+    return 0
+  done < <(kubectl get jobs -A -l "shirabe.dev/cleaner=true" --no-headers -o "$CLEANERS")
+  return 1
+}
+
 # clean_volumes COUNT: so many experiments kept checkpoints on a volume of yours; a Job for each,
 # which the controller makes, deletes them, and would stay for an hour.
 clean_volumes() {
   local selector=(-A -l "shirabe.dev/cleaner=true")
-  [ "$1" -gt 0 ] || return 0
-  say "waiting for $1 Jobs that delete checkpoints"
+  [ "$1" -eq 0 ] || say "waiting for $1 Jobs that delete checkpoints"
   for _ in $(seq 60); do
     [ "$(kubectl get jobs "${selector[@]}" -o name | wc -l)" -lt "$1" ] || break
     sleep 1
   done
-  kubectl wait jobs "${selector[@]}" --for=condition=Complete --timeout=120s >/dev/null ||
-    say "some checkpoints are still on their volumes"
+  for _ in $(seq 120); do
+    may_clean || break
+    sleep 1
+  done
+  if kubectl get jobs "${selector[@]}" --no-headers -o "$CLEANERS" | grep -q '<none>$'; then
+    say "some checkpoints are still on their volumes, or their claims are not there"
+  fi
   kubectl delete jobs "${selector[@]}" --cascade=foreground --timeout=60s
 }
 
@@ -59,8 +91,7 @@ delete_experiments() {
   kubectl get crd experiments.kubeflow.org >/dev/null 2>&1 || return 0
   crds_are_ours || selector=(-l shirabe.dev/managed=true)
   say "deleting experiments, while the controller can still clear up after them"
-  shared=$(kubectl get experiments.kubeflow.org --all-namespaces "${selector[@]}" \
-    -o "jsonpath=$VOLUMES" | wc -w)
+  shared=$(count_shared "${selector[@]}")
   kubectl delete experiments.kubeflow.org --all-namespaces "${selector[@]:---all}" --timeout=120s
   # Jobs go with their Experiment, pods with their Job.
   for _ in $(seq 60); do

@@ -133,8 +133,110 @@ member_config() {
     "$CLUSTER/admin.kubeconfig" >"$CLUSTER/member.kubeconfig"
 }
 
+# ---- whose experiments are taken ------------------------------------------------------------------
+
+# fails COMMAND…: what it says, with its errors.
+fails() { ! "$@" 2>&1; }
+
+# author FILE: applies it as a user who may write Experiments in `team`, and make no Jobs there.
+author() { kubectl --as=system:serviceaccount:team:author apply -f "$CLUSTER/$1.yaml"; }
+
+# authored FILE SED…
+authored() {
+  small_experiment authored random | sed -e 's/namespace: default/namespace: team/' "${@:2}" \
+    >"$CLUSTER/$1.yaml"
+}
+
+check_authors() {
+  kubectl -n team create serviceaccount author >/dev/null
+  kubectl -n team create rolebinding author --clusterrole=shirabe-edit \
+    --serviceaccount=team:author >/dev/null
+  authored jobs -e ''
+  authored torch -e 's#batch/v1#kubeflow.org/v1#' -e 's#kind: Job#kind: PyTorchJob#'
+  authored pods -e 's#batch/v1#v1#' -e 's#kind: Job#kind: Pod#'
+  authored more -e 's#maxTrialCount: 3#maxTrialCount: 4#'
+  expect "who may make no Jobs" has 'may not create jobs.batch in namespace team' \
+    fails author jobs
+  expect "another kind" has 'may not create pytorchjobs.kubeflow.org in namespace team' \
+    fails author torch
+  kubectl -n team create token author --audience shirabe >"$CLUSTER/author.token"
+  expect "nor by another door" has 'may not create jobs.batch in namespace team' \
+    fails plugin apply -f "$CLUSTER/jobs.yaml" -n team --token-file "$CLUSTER/author.token"
+  kubectl -n team create role jobs --verb=create --resource=jobs.batch >/dev/null
+  kubectl -n team create rolebinding jobs --role=jobs --serviceaccount=team:author >/dev/null
+  expect "who may" author jobs
+  expect "not what it runs later" has 'may not create pods in namespace team' fails author pods
+  kubectl -n team delete rolebinding jobs >/dev/null
+  expect "more trials of the same" author more
+  kubectl -n team delete experiments.kubeflow.org authored --timeout=60s >/dev/null
+}
+
+# ---- for one namespace --------------------------------------------------------------------------
+
+# one COMMAND…: as the administrator of namespace one, who has the role `admin` there.
+one() {
+  "$HERE/cluster.sh" exec "$CLUSTER" env "PATH=$CLUSTER/plugin:$PATH" \
+    SECONDS_TO_WAIT="${WAIT:-90}" "KUBECONFIG=$CLUSTER/one.kubeconfig" "$@"
+}
+
+one_config() {
+  kubectl create namespace one >/dev/null
+  kubectl label namespace one pod-security.kubernetes.io/enforce=restricted >/dev/null
+  kubectl -n one create serviceaccount boss >/dev/null
+  kubectl -n one create rolebinding boss --clusterrole=admin --serviceaccount=one:boss >/dev/null
+  sed -e "s#user: {client-cert.*#user: {token: $(kubectl -n one create token boss)}#" \
+    -e "s#user: admin}#user: admin, namespace: one}#" \
+    "$CLUSTER/admin.kubeconfig" >"$CLUSTER/one.kubeconfig"
+}
+
+# A volume whose folder belongs to root: the controller's user may not write there.
+one_volume() {
+  mkdir -p "$CLUSTER/one-home"
+  sed -e 's#name: .*#name: one-home#' -e "s#/tmp/shirabe-test-home#$CLUSTER/one-home#" \
+    "$SOURCE/deploy/kubernetes/overlays/hostpath-test/volume.yaml" | kubectl apply -f - >/dev/null
+}
+
+install_one() {
+  one "$SOURCE/deploy/kubernetes/install.sh" --image localhost/shirabe:test --one-namespace one "$@"
+}
+
+# Of the strictest profile, as its namespace asks for: so must be what is put beside the program.
+one_experiment() {
+  small_experiment "$1" random | sed -e 's/namespace: default/namespace: one/' \
+    -e 's#^\( *\)restartPolicy: Never#&\n\1securityContext: {PROFILE}#' \
+    -e 's#^\( *\)image: localhost/tiny:1#&\n\1securityContext: {LESS}#' \
+    -e 's#PROFILE#runAsNonRoot: true, runAsUser: 1000, seccompProfile: {type: RuntimeDefault}#' \
+    -e 's#LESS#allowPrivilegeEscalation: false, capabilities: {drop: [ALL]}#' |
+    kubectl apply -f - >/dev/null
+}
+
+check_one_namespace() {
+  local account=system:serviceaccount:one:shirabe-controller right
+  equal "no right for the cluster" "" "$(kubectl get clusterrolebindings -o json |
+    grep -c '"namespace": "one"' | grep -v '^0$' || true)"
+  for right in 'list nodes' 'create tokenreviews.authentication.k8s.io' 'list pods -A' \
+    'get experiments.kubeflow.org -n default' 'get secrets -n one' \
+    'get customresourcedefinitions.apiextensions.k8s.io'; do
+    # shellcheck disable=SC2086 # words
+    expect "the controller may not" eval "! kubectl auth can-i --quiet --as $account $right"
+  done
+  one_experiment alone
+  small_experiment elsewhere random | kubectl apply -f - >/dev/null
+  eventually 90 "its success" is True kubectl -n one get experiments.kubeflow.org alone \
+    -o 'jsonpath={.status.conditions[?(@.type=="Succeeded")].status}'
+  equal "its trials" 3 "$(kubectl -n one get experiments.kubeflow.org alone \
+    -o 'jsonpath={.status.trialsSucceeded}')"
+  equal "what is not its own" "" "$(kubectl get experiments.kubeflow.org elsewhere \
+    -o 'jsonpath={.status}')"
+  expect "the plugin" has '^alone +Succeeded' one kubectl shirabe get experiments -n one \
+    --server kube://one/shirabe
+  expect "a log" has '^loss=0.5' one kubectl shirabe logs alone/1 -n one --server kube://one/shirabe
+  expect "where it ran" has ' node-0 ' one kubectl shirabe get attempts alone -n one \
+    --server kube://one/shirabe
+}
+
 step "every overlay renders, and a real API server takes it"
-for overlay in "$SOURCE"/deploy/kubernetes/{.,crds,overlays/*/}; do
+for overlay in "$SOURCE"/deploy/kubernetes/{.,crds,administrator,overlays/*/}; do
   kubectl kustomize "$overlay" >"$CLUSTER/rendered.yaml"
 done
 kubectl create namespace team >/dev/null
@@ -198,6 +300,9 @@ expect "nothing of others" has 'Ask an administrator of namespace default' \
   eval '! plugin get experiments -n default 2>&1'
 AS=
 
+step "whose experiments the API server refuses"
+check_authors
+
 step "a wrong one says why, and starts nothing"
 small_experiment wrong nosuch | kubectl apply -f - >/dev/null
 eventually 30 "its failure" is True condition wrong Failed
@@ -226,10 +331,29 @@ eventually 40 "that it is gone" is "" inside_controller get experiments -n again
 
 step "uninstalling takes what is ours and nothing else"
 kubectl create configmap mine --from-literal=a=b >/dev/null
+small_experiment lost random |
+  sed 's#^spec:#spec:\n  shirabe: {checkpoint: {volume: {claim: not-there}}}#' |
+  kubectl apply -f - >/dev/null
+eventually 60 "that it waits" has 'not-there' kubectl get experiments.kubeflow.org lost -o wide
 small_experiment second random | kubectl apply -f - >/dev/null
 eventually 60 "a pod of it" has . kubectl get pods -o name
+BEGAN=$SECONDS
 "$HERE/cluster.sh" exec "$CLUSTER" "$SOURCE/deploy/kubernetes/uninstall.sh" --experiments --crds
+expect "a claim that is missing holds up nothing" test $((SECONDS - BEGAN)) -lt 90
 equal "pods" "" "$(kubectl get pods,jobs -A -o name)"
 equal "rights" "" "$(kubectl get clusterroles,clusterrolebindings -o name | grep shirabe || true)"
 equal "CRDs" "" "$(kubectl get crds -o name)"
 equal "what is not ours" b "$(kubectl get configmap mine -o 'jsonpath={.data.a}')"
+
+step "for one namespace, by its administrator"
+kubectl apply --server-side -k "$SOURCE/deploy/kubernetes/administrator" >/dev/null
+one_config
+one_volume
+expect "what is missing is said" has 'no StorageClass is the default.*--storage-class' \
+  eval '! WAIT=8 install_one 2>&1'
+kubectl -n one delete pvc shirabe-home --timeout=30s >/dev/null
+expect "whose the volume must be" has 'as uid 65532' \
+  eval '! WAIT=15 install_one --storage-class shirabe-test 2>&1'
+chown 65532:65532 "$CLUSTER/one-home"
+install_one --storage-class shirabe-test
+check_one_namespace

@@ -66,14 +66,14 @@ TEST(ParseNodes, AClusterMayHaveNoPoolsAndAMachineNot) {
   EXPECT_FALSE(ParseNodes("pool: []", NoPools::kIsFine).findings.empty());
   EXPECT_FALSE(ParseNodes("pools: 3", NoPools::kIsFine).findings.empty());
   EXPECT_FALSE(ParseNodes("", NoPools::kIsFine).findings.empty());
-  const auto shipped = ReadFile(SourceDir() + "/deploy/kubernetes/base/pools.yaml");
+  const auto shipped = ReadFile(SourceDir() + "/deploy/kubernetes/controller/pools.yaml");
   ASSERT_TRUE(shipped.ok());
   EXPECT_THAT(ParseNodes(*shipped, NoPools::kIsFine).findings, IsEmpty());
 }
 
 // What it shows as an example is a comment there.
 TEST(ParseNodes, TheExampleOfAClusterIsFine) {
-  const auto shipped = ReadFile(SourceDir() + "/deploy/kubernetes/base/pools.yaml");
+  const auto shipped = ReadFile(SourceDir() + "/deploy/kubernetes/controller/pools.yaml");
   ASSERT_TRUE(shipped.ok());
   const size_t begin = shipped->find("# pools:\n");
   const size_t end = shipped->find("#\n", begin);

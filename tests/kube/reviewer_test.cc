@@ -24,7 +24,7 @@ class ReviewerTest : public testing::Test {
         client_(Client::Create(server_.config(), RealClock(),
                                {.backoff = absl::Milliseconds(1), .tries = 2})
                     .value()),
-        reviewer_(client_.get(), &clock_, "shirabe") {}
+        reviewer_(client_.get(), &clock_, {.audience = "shirabe"}) {}
 
   // Ada's token is "a.d.a"; she may list in team.
   void Answer(FakeExchange& exchange) {

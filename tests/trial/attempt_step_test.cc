@@ -117,6 +117,18 @@ TEST_F(AttemptStepTest, ANodeThatWasNeverSeenMayStillCome) {
   EXPECT_EQ(StepOn(timeouts_.unseen).observed.platform, v1::PREEMPTED_NODE);
 }
 
+TEST_F(AttemptStepTest, OfANodeThatMayNotBeLookedAtTheNameIsToldAndThePriceStays) {
+  facts_.nodes.clear();
+  facts_.nodes_known = false;
+  facts_.nodes_refused = true;
+  attempt_.observed.placement.set_price_per_hour(2);
+  SetPod(PodSample().Running().pod);
+  const AttemptStep step = StepOn();
+  EXPECT_EQ(step.observed.placement.node(), "node-0");
+  EXPECT_EQ(step.observed.placement.price_per_hour(), 2);
+  EXPECT_EQ(StepOn(absl::Hours(1)).observed.state, State::kRunning);
+}
+
 TEST_F(AttemptStepTest, ANodeThatIsAboutToGoAsksForOneCheckpoint) {
   SetPod(PodSample().Running().pod);
   SetNode("True", Json::array({Json{{"key", "karpenter.sh/disrupted"}}}));

@@ -165,17 +165,22 @@ void Stepper::ObserveSecondary(const Json& pod) {
   snapshot_.on_demand_price_per_hour += placement.on_demand_price_per_hour();
 }
 
-// Whatever is about to take the node, what is saved now is not lost.
+// Whatever is about to take the node, what is saved now is not lost. Of a node that we may not look
+// at its name is all there is; the price is what was reckoned with before.
 void Stepper::Place() {
-  if (!snapshot_.pod || !snapshot_.node) return;
-  v1::Placement placement = PlacementOf(*snapshot_.pod, *snapshot_.node, pools_);
+  if (!snapshot_.pod) return;
+  const bool hidden = facts_.nodes_refused && !Text(*snapshot_.pod, {"spec", "nodeName"}).empty();
+  if (!snapshot_.node && !hidden) return;
+  const Json node = snapshot_.node.value_or(Json());
+  v1::Placement placement = PlacementOf(*snapshot_.pod, node, pools_);
   placement.set_price_per_hour(placement.price_per_hour() + snapshot_.price_per_hour);
   placement.set_on_demand_price_per_hour(placement.on_demand_price_per_hour() +
                                          snapshot_.on_demand_price_per_hour);
   const v1::Placement& before = step_.observed.placement;
+  if (hidden) placement.set_price_per_hour(before.price_per_hour());
   if (before.has_start_time()) *placement.mutable_start_time() = before.start_time();
   step_.observed.placement = std::move(placement);
-  auto warning = NodeWarningOf(*snapshot_.node);
+  auto warning = NodeWarningOf(node);
   if (!warning || step_.progress.warned == warning->reason) return;
   step_.progress.warned = warning->reason;
   if (attempt_.recipe.instrumented && !attempt_.stop) step_.warning = std::move(warning);

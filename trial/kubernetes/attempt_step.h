@@ -22,8 +22,9 @@ namespace shirabe::trial {
 struct AttemptFacts {
   absl::Duration now;  // monotonic
   absl::Time time;
-  bool synced = false;       // what is not among these objects and pods is not there
-  bool nodes_known = false;  // the same of nodes
+  bool synced = false;         // what is not among these objects and pods is not there
+  bool nodes_known = false;    // the same of nodes
+  bool nodes_refused = false;  // we may not look at them
   std::optional<Json> object;
   std::vector<Json> pods;
   std::map<std::string, Json> nodes;  // of these pods and of the one that has vanished, by name

@@ -88,6 +88,7 @@ AttemptFacts AttemptWatcher::GatherFacts(const PodAttempt& attempt,
   facts.time = context_.clock->Now();
   facts.synced = view.Synced();
   facts.nodes_known = view.NodesKnown();
+  facts.nodes_refused = view.NodesRefused();
   facts.object = view.FindObject(attempt.ref);
   facts.pods = view.PodsOf(attempt.key);
   facts.sync_interval = sync_interval;

@@ -86,7 +86,8 @@ ClusterView::Options KubernetesExecutor::ViewOptions() {
               [this](const std::string& name) {
                 for (const AttemptKey& key : attempts_.RunningOn(name)) watcher_.Examine(key);
               },
-          .stall = context_.timeouts.stall};
+          .stall = context_.timeouts.stall,
+          .only_namespace = context_.pods->only_namespace};
 }
 
 std::optional<absl::Duration> KubernetesExecutor::OnTimer() {

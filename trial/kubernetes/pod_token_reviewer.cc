@@ -31,8 +31,10 @@ std::string Extra(const kube::UserInfo& user_info, const char* name) {
 
 }  // namespace
 
-PodTokenReviewer::PodTokenReviewer(kube::Client* client, Clock* clock)
-    : reviewer_(client, clock, kPodAudience, kLimits) {}
+PodTokenReviewer::PodTokenReviewer(kube::Client* client, Clock* clock,
+                                   const std::string& only_namespace)
+    : reviewer_(client, clock,
+                {.audience = kPodAudience, .only_namespace = only_namespace, .limits = kLimits}) {}
 
 Status PodTokenReviewer::Check(const std::string& token, const std::string& namespace_name,
                                const std::string& pod_uid) {

@@ -15,8 +15,8 @@ namespace shirabe::trial {
 
 class PodTokenReviewer {
  public:
-  // Both outlive it.
-  PodTokenReviewer(kube::Client* client, Clock* clock);
+  // Both outlive it. `only_namespace` as kube::ReviewOptions have it.
+  PodTokenReviewer(kube::Client* client, Clock* clock, const std::string& only_namespace = "");
 
   // Whether the token is that of this pod. kUnauthenticated for one that is not known, or not now:
   // it is renewed while the pod lives. kPermissionDenied for another pod's. kUnavailable where the

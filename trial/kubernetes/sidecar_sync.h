@@ -26,7 +26,9 @@ class SidecarSync {
     FileMirror* mirror = nullptr;
   };
   SidecarSync(const ClusterContext* context, const Parts& parts)
-      : context_(*context), parts_(parts), token_reviewer_(context->client, context->clock) {}
+      : context_(*context),
+        parts_(parts),
+        token_reviewer_(context->client, context->clock, context->pods->only_namespace) {}
 
   // See Executor::Sync.
   StatusOr<v1::SyncReply> Sync(const v1::SyncRequest& request, const std::string& bearer);

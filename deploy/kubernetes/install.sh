@@ -1,0 +1,113 @@
+#!/usr/bin/env bash
+# Installs Shirabe in the cluster of kubectl's context, and waits until it is ready. Done again, it
+# upgrades. Needs nothing but kubectl.
+#
+#   deploy/kubernetes/install.sh --image IMAGE [--overlay NAME] [--storage-class NAME] [--print]
+#       for all namespaces, in shirabe-system; NAME is a folder of overlays (default: none)
+#   deploy/kubernetes/install.sh --image IMAGE --one-namespace NAMESPACE [--storage-class NAME]
+#       for that namespace alone, in it; its administrator may do so, after an administrator of the
+#       cluster has once run: kubectl apply --server-side -k deploy/kubernetes/administrator
+#
+#   --image IMAGE         where nodes find it, as registry.example.com/shirabe:0.2 (deploy/image.sh)
+#   --storage-class NAME  of the volume with the database; without it the cluster's default class
+#   --print               only shows the manifests
+#
+# SECONDS_TO_WAIT: how long it may take to be ready (default 180).
+set -euo pipefail
+HERE=$(cd "$(dirname "$0")" && pwd)
+
+usage() {
+  sed -n '2,/^set /{/^set /d; s/^# \{0,1\}//; p}' "$0" >&2
+  exit 2
+}
+
+say() { echo "install: $*" >&2; }
+
+fail() {
+  say "$*"
+  exit 1
+}
+
+IMAGE=
+NAMESPACE=shirabe-system
+FOLDER=$HERE
+STORAGE_CLASS=
+PRINT=
+while [ $# -gt 0 ]; do
+  case $1 in
+    --image) IMAGE=${2:-} && shift ;;
+    --overlay) FOLDER=$HERE/overlays/${2:-} && shift ;;
+    --one-namespace) NAMESPACE=${2:-} FOLDER=$HERE/overlays/one-namespace && shift ;;
+    --storage-class) STORAGE_CLASS=${2:-} && shift ;;
+    --print) PRINT=1 ;;
+    *) usage ;;
+  esac
+  shift || usage
+done
+# What goes into YAML below; kubectl says what is wrong with a name of the right letters.
+[[ $IMAGE =~ ^[A-Za-z0-9][A-Za-z0-9._/:@-]*$ ]] ||
+  fail "--image IMAGE is missing, or is not one: '$IMAGE'"
+[[ $NAMESPACE =~ ^[a-z0-9]([-a-z0-9]*[a-z0-9])?$ ]] || fail "'$NAMESPACE' is not a namespace"
+[[ $STORAGE_CLASS =~ ^[-.a-z0-9]*$ ]] || fail "'$STORAGE_CLASS' is not a StorageClass"
+[ -f "$FOLDER/kustomization.yaml" ] ||
+  fail "there is no overlay ${FOLDER##*/}; there are: $(cd "$HERE/overlays" && echo *)"
+
+# What `kustomize edit` would write, around the folder, and elsewhere than in it.
+WORK=$(mktemp -d)
+trap 'rm -rf "$WORK"' EXIT
+name=${IMAGE%@*} digest=
+[ "$name" = "$IMAGE" ] || digest=${IMAGE#*@}
+tag=
+if [[ ${name##*/} == *:* ]]; then
+  tag=${name##*:}
+  name=${name%:*}
+fi
+{
+  echo "namespace: $NAMESPACE"
+  echo "resources: ['$(realpath --relative-to="$(realpath "$WORK")" "$FOLDER")']"
+  echo "images:"
+  echo "  - name: shirabe"
+  echo "    newName: '$name'"
+  [ -z "$tag" ] || echo "    newTag: '$tag'"
+  [ -z "$digest" ] || echo "    digest: '$digest'"
+  if [ -n "$STORAGE_CLASS" ]; then
+    cat <<END
+patches:
+  - target: {kind: PersistentVolumeClaim, name: shirabe-home}
+    patch: |-
+      - {op: add, path: /spec/storageClassName, value: $STORAGE_CLASS}
+END
+  fi
+} >"$WORK/kustomization.yaml"
+kubectl kustomize "$WORK" >"$WORK/install.yaml"
+if [ -n "$PRINT" ]; then
+  cat "$WORK/install.yaml"
+  exit
+fi
+
+# Why the controller is not there, in words, as far as this cluster tells.
+explain() {
+  local claim default mark='@.metadata.annotations.storageclass\.kubernetes\.io/is-default-class'
+  claim=$(kubectl -n "$NAMESPACE" get pvc shirabe-home -o 'jsonpath={.status.phase}' 2>/dev/null ||
+    true)
+  default=$(kubectl get storageclass -o "jsonpath={.items[?($mark==\"true\")].metadata.name}" \
+    2>/dev/null || true)
+  if [ "$claim" = Pending ] && [ -z "$STORAGE_CLASS$default" ]; then
+    say "the volume shirabe-home waits, and no StorageClass is the default that you can see: give" \
+      "--storage-class NAME (kubectl get storageclass)"
+  elif [ "$claim" = Pending ]; then
+    say "the volume shirabe-home waits: kubectl -n $NAMESPACE describe pvc shirabe-home"
+  fi
+  kubectl -n "$NAMESPACE" get events --field-selector type=Warning --sort-by=.lastTimestamp \
+    2>/dev/null | tail -n 5 >&2 || true
+  # What it says itself: of a volume that its uid, 65532, may not write to, for one.
+  kubectl -n "$NAMESPACE" logs deployment/shirabe-controller --tail=5 >&2 2>/dev/null || true
+}
+
+kubectl apply --server-side -f "$WORK/install.yaml"
+kubectl -n "$NAMESPACE" rollout status deployment/shirabe-controller \
+  --timeout="${SECONDS_TO_WAIT:-180}s" >&2 || {
+  explain
+  fail "it is not ready; apply it again once that is mended, or: uninstall.sh"
+}
+say "ready in namespace $NAMESPACE: kubectl apply -f deploy/examples/digits.yaml"
