@@ -3,6 +3,7 @@
 #include <cctype>
 #include <string>
 
+#include "crd/object_rules.h"
 #include "proto/shirabe/v1/crd.pb.h"
 #include "view/json_schema.h"
 
@@ -95,7 +96,10 @@ OrderedJson SchemaOf(const Kind& kind) {
   OrderedJson& properties = schema["properties"];
   properties["spec"] = (ours ? reported : applied)["properties"]["spec"];
   properties["status"] = reported["properties"]["status"];
-  if (!ours) schema["required"] = {"spec"};
+  if (!ours) {
+    schema["required"] = {"spec"};
+    AddExperimentRules(schema);
+  }
   // Beside the spec as well, so that `sepc:` is found, and found out.
   schema["x-kubernetes-preserve-unknown-fields"] = true;
   return schema;

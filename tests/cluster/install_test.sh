@@ -133,7 +133,43 @@ member_config() {
     "$CLUSTER/admin.kubeconfig" >"$CLUSTER/member.kubeconfig"
 }
 
-# ---- whose experiments are taken ------------------------------------------------------------------
+# ---- what is refused when it is applied ---------------------------------------------------------
+
+# refused PATTERN SED…: the small experiment, changed so, is not taken by the API server.
+refused() {
+  local pattern=$1 said
+  shift
+  if said=$(small_experiment refused random | sed "$@" |
+    kubectl apply --dry-run=server -f - 2>&1); then
+    fail "this was taken: $*"
+  fi
+  grep -qE "$pattern" <<<"$said" || fail "nothing like '$pattern' in: $said"
+}
+
+check_refusals() {
+  local file list
+  # All of what we show is taken; and null is as if it were not there.
+  while read -r file; do
+    kubectl apply --dry-run=server -f "$file" >/dev/null || fail "$file is refused"
+  done < <(grep -l '^kind: Experiment' "$SOURCE"/deploy/examples/{,kubernetes/}*.yaml)
+  small_experiment nulls random | sed -e 's#^spec:#&\n  nasConfig: null\n  shirabe: null#' \
+    -e 's#trialTemplate:#&\n    configMap: null#' -e 's#maxTrialCount: 3#maxTrialCount: "3"#' |
+    kubectl apply --dry-run=server -f - >/dev/null || fail "null, or a number as text, is refused"
+  refused 'spec.maxTrialCount.*is not a number' 's#maxTrialCount: 3#maxTrialCount: many#'
+  refused 'parallelTrialCount.*1000000' 's#parallelTrialCount: 2#parallelTrialCount: 2000000#'
+  refused 'give at least one parameter' 's#^  parameters:#  parameters: []\n  ignored:#'
+  refused 'shirabe.askAndTell' 's#^spec:#&\n  shirabe: {askAndTell: true}#'
+  refused 'trialSpec.*and configMap' \
+    's#trialTemplate:#&\n    configMap: {configMapName: a, templatePath: b}#'
+  refused 'give one of claim' \
+    's#^spec:#&\n  shirabe: {checkpoint: {volume: {claim: a, size: 1Gi}}}#'
+  refused 'customCollector is required' \
+    's#^spec:#&\n  metricsCollectorSpec: {collector: {kind: Custom}}#'
+  refused 'objectiveMetricName.*at least 1 char' 's#objectiveMetricName: loss#&""#; s#loss""#""#'
+  list=$(seq -s, 101)
+  refused 'pools.*at most 100 items' \
+    "s#^spec:#&\n  shirabe: {capacity: {pools: ['${list//,/\',\'}']}}#"
+}
 
 # fails COMMAND…: what it says, with its errors.
 fails() { ! "$@" 2>&1; }
@@ -300,7 +336,8 @@ expect "nothing of others" has 'Ask an administrator of namespace default' \
   eval '! plugin get experiments -n default 2>&1'
 AS=
 
-step "whose experiments the API server refuses"
+step "what the API server refuses by itself"
+check_refusals
 check_authors
 
 step "a wrong one says why, and starts nothing"

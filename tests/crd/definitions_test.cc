@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "base/file_io.h"
@@ -110,6 +112,33 @@ TEST(DefinitionsTest, WordsAndRequiredFieldsAreRefusedAtTheDoor) {
   EXPECT_EQ(objective["required"], OrderedJson({"type", "objectiveMetricName"}));
   EXPECT_FALSE(objective.contains("nullable"));
   EXPECT_TRUE(ExperimentSpec()["properties"]["nasConfig"]["nullable"]);
+}
+
+TEST(DefinitionsTest, EveryListThatPeopleWriteIsBoundedAndSaysSo) {
+  int lists = 0;
+  ForEach(ExperimentSpec(), "spec", [&](const OrderedJson& schema, const std::string& path) {
+    if (schema.value("type", "") != "array") return;
+    ++lists;
+    const int most = schema.value("maxItems", 0);
+    EXPECT_GT(most, 0) << path;
+    EXPECT_TRUE(
+        absl::StrContains(schema.value("description", ""), absl::StrCat("; at most ", most)))
+        << path;
+  });
+  EXPECT_GE(lists, 20);
+}
+
+TEST(DefinitionsTest, EveryRuleSaysWhatIsWrong) {
+  int rules = 0;
+  ForEach(ExperimentSpec(), "spec", [&](const OrderedJson& schema, const std::string& path) {
+    if (!schema.contains("x-kubernetes-validations")) return;
+    for (const OrderedJson& rule : schema["x-kubernetes-validations"]) {
+      ++rules;
+      EXPECT_NE(rule["rule"], "") << path;
+      EXPECT_NE(rule["message"], "") << path;
+    }
+  });
+  EXPECT_EQ(rules, 10) << "each has its place in the schema";
 }
 
 TEST(DefinitionsTest, WhatOnlyWeWriteRequiresNothingAndRefusesNoWord) {

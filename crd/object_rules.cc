@@ -1,0 +1,154 @@
+#include "crd/object_rules.h"
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "experiment/spec/spec_limits.h"
+
+namespace shirabe::crd {
+namespace {
+
+using OrderedJson = nlohmann::ordered_json;
+
+using experiment::kMaxNameBytes;
+
+// Of a list that has no limit of its own below.
+constexpr int kMaxItems = 1'000;
+
+// Lists by their paths, `[]` for an item.
+const std::map<std::string, int>& MostItems() {
+  static const std::map<std::string, int> kMost = {
+      {".parameters", experiment::kMaxParameters},
+      {".parameters[].feasibleSpace.list", experiment::kMaxListValues},
+      {".nasConfig.operations", experiment::kMaxOperations},
+      {".nasConfig.operations[].parameters", experiment::kMaxParameters},
+      {".nasConfig.operations[].parameters[].feasibleSpace.list", experiment::kMaxListValues},
+      {".objective.additionalMetricNames", experiment::kMaxMetrics},
+      {".objective.metricStrategies", 2 * experiment::kMaxMetrics + 1},
+      {".algorithm.algorithmSettings", experiment::kMaxSettings},
+      {".earlyStopping.algorithmSettings", experiment::kMaxSettings},
+      {".trialTemplate.trialParameters", experiment::kMaxTrialParameters},
+      {".metricsCollectorSpec.source.filter.metricsFormat", experiment::kMaxPatterns},
+      {".shirabe.start", experiment::kMaxStartPoints},
+      {".shirabe.warmStart.experiments", experiment::kMaxNames},
+      {".shirabe.capacity.pools", experiment::kMaxNames},
+      {".shirabe.additionalObjectives", experiment::kMaxAdditionalObjectives},
+      {".shirabe.constraints", experiment::kMaxConstraints},
+      {".shirabe.space.conditions", experiment::kMaxParameters},
+      {".shirabe.space.forbidden", experiment::kMaxForbidden},
+      {".shirabe.space.linear", experiment::kMaxForbidden},
+      {".shirabe.notifications", experiment::kMaxNotifications},
+      {".shirabe.notifications[].events", experiment::kMaxCauses}};
+  return kMost;
+}
+
+struct Rule {
+  const char* path;  // of the value that `self` is; "" = the spec
+  std::string rule;
+  std::string message;
+  const char* field = "";  // below the path: which one is to blame
+};
+
+// Unset, or null, as a field of these may be written, is the same.
+const std::vector<Rule>& Rules() {
+  static const std::vector<Rule> kRules = {
+      {"", "has(self.parameters) && size(self.parameters) > 0 || has(self.nasConfig)",
+       "parameters is required: give at least one parameter to tune"},
+      {"", "!(has(self.parameters) && size(self.parameters) > 0 && has(self.nasConfig))",
+       "nasConfig does not go with parameters: give one of the two", ".nasConfig"},
+      {"",
+       "has(self.trialTemplate) != (has(self.shirabe) && has(self.shirabe.askAndTell) && "
+       "self.shirabe.askAndTell)",
+       "trialTemplate is required, what one trial runs, or shirabe.askAndTell: true, where the "
+       "callers run the trials; not both"},
+      {".trialTemplate", "has(self.trialSpec) != has(self.configMap)",
+       "give one of trialSpec, the object that runs a trial, and configMap, which has it"},
+      {".metricsCollectorSpec.collector",
+       "!has(self.kind) || self.kind != 'Custom' || has(self.customCollector)",
+       "customCollector is required for kind Custom: the container that collects",
+       ".customCollector"},
+      {".shirabe.checkpoint.volume",
+       "[has(self.claim), has(self.hostPath), has(self.size)].filter(one, one).size() == 1",
+       "give one of claim (all trials share it), size (a claim for each trial) and hostPath"},
+      {".shirabe.constraints[]", "self.metricName.size() > 0", "metricName is empty: name a metric",
+       ".metricName"},
+  };
+  return kRules;
+}
+
+// Names that are nothing without a letter; and how long each may be.
+constexpr const char* kNames[] = {
+    ".parameters[].name", ".objective.objectiveMetricName", ".trialTemplate.trialParameters[].name",
+    ".trialTemplate.trialParameters[].reference", ".shirabe.additionalObjectives[].metricName"};
+
+// Whole numbers that may be written as text: "3".
+constexpr const char* kCounts[] = {".parallelTrialCount", ".maxTrialCount", ".maxFailedTrialCount"};
+
+// The schema at that path of the spec; null where the spec has none.
+OrderedJson* Find(OrderedJson& spec, const std::string& path) {
+  OrderedJson* schema = &spec;
+  for (size_t at = 0; at < path.size();) {
+    if (path.compare(at, 2, "[]") == 0) {
+      schema = &(*schema)["items"];
+      at += 2;
+      continue;
+    }
+    const size_t end = std::min(path.find_first_of(".[", at + 1), path.size());
+    const std::string name = path.substr(at + 1, end - at - 1);
+    if (!schema->contains("properties") || !(*schema)["properties"].contains(name)) return nullptr;
+    schema = &(*schema)["properties"][name];
+    at = end;
+  }
+  return schema;
+}
+
+void Bound(OrderedJson& schema, const std::string& path) {
+  if (schema.value("type", "") == "array") {
+    const auto known = MostItems().find(path);
+    const int most = known == MostItems().end() ? kMaxItems : known->second;
+    schema["maxItems"] = most;
+    if (schema.contains("description")) {
+      schema["description"] =
+          absl::StrCat(schema["description"].get<std::string>(), "; at most ", most);
+    }
+    Bound(schema["items"], path + "[]");
+  }
+  if (!schema.contains("properties")) return;
+  for (auto& [name, child] : schema["properties"].items()) Bound(child, path + "." + name);
+}
+
+void Require(OrderedJson& schema, const Rule& rule) {
+  OrderedJson written = {{"rule", rule.rule}, {"message", rule.message}};
+  if (*rule.field != 0) written["fieldPath"] = rule.field;
+  schema["x-kubernetes-validations"].push_back(std::move(written));
+}
+
+}  // namespace
+
+void AddExperimentRules(nlohmann::ordered_json& schema) {
+  OrderedJson& spec = schema["properties"]["spec"];
+  Bound(spec, "");
+  for (const char* path : kNames) {
+    if (OrderedJson* name = Find(spec, path)) {
+      (*name)["minLength"] = 1;
+      (*name)["maxLength"] = kMaxNameBytes;
+    }
+  }
+  for (const char* path : kCounts) {
+    OrderedJson* count = Find(spec, path);
+    if (count == nullptr) continue;
+    Require(*count, {"", "type(self) != string || self.matches('^ *[+-]?[0-9]')",
+                     "is not a number: write one, as 3"});
+  }
+  if (OrderedJson* parallel = Find(spec, kCounts[0])) {
+    (*parallel)["maximum"] = experiment::kMaxParallelTrials;
+  }
+  for (const Rule& rule : Rules()) {
+    if (OrderedJson* found = Find(spec, rule.path)) Require(*found, rule);
+  }
+}
+
+}  // namespace shirabe::crd
