@@ -1,13 +1,17 @@
 #include "crd/object_rules.h"
 
+#include <algorithm>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "experiment/spec/spec_limits.h"
 
 namespace shirabe::crd {
 namespace {
+
+using OrderedJson = nlohmann::ordered_json;
 
 using experiment::kMaxNameBytes;
 
@@ -124,7 +128,7 @@ void Require(OrderedJson& schema, const Rule& rule) {
 
 }  // namespace
 
-void AddExperimentRules(OrderedJson& schema) {
+void AddExperimentRules(nlohmann::ordered_json& schema) {
   OrderedJson& spec = schema["properties"]["spec"];
   Bound(spec, "");
   for (const char* path : kNames) {

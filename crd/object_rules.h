@@ -5,11 +5,11 @@
 // the algorithm or on the cluster is not known there: that stays the controller's. Pure.
 #pragma once
 
-#include "crd/resource_kinds.h"
+#include <nlohmann/json.hpp>
 
 namespace shirabe::crd {
 
 // `schema` is that of the whole object, as kApplied has it.
-void AddExperimentRules(OrderedJson& schema);
+void AddExperimentRules(nlohmann::ordered_json& schema);
 
 }  // namespace shirabe::crd

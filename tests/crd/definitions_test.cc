@@ -121,8 +121,8 @@ TEST(DefinitionsTest, EveryListThatPeopleWriteIsBoundedAndSaysSo) {
     ++lists;
     const int most = schema.value("maxItems", 0);
     EXPECT_GT(most, 0) << path;
-    EXPECT_TRUE(absl::StrContains(schema.value("description", ""),
-                                  absl::StrCat("; at most ", most)))
+    EXPECT_TRUE(
+        absl::StrContains(schema.value("description", ""), absl::StrCat("; at most ", most)))
         << path;
   });
   EXPECT_GE(lists, 20);

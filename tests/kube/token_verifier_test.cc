@@ -42,8 +42,9 @@ class VerifierTest : public testing::Test {
       return exchange.Reply(201, answer.dump());
     }
     const auto found = paths_.find(path);
+    const Json none = {{"kind", "Status"}, {"reason", "NotFound"}, {"code", 404}};
     exchange.Reply(found == paths_.end() ? 404 : 200,
-                   found == paths_.end() ? "{}" : found->second.dump());
+                   (found == paths_.end() ? none : found->second).dump());
   }
 
   static Json Claims() {
@@ -167,7 +168,7 @@ TEST_F(VerifierTest, NoOtherSignatureIsBelieved) {
 TEST_F(VerifierTest, ANewKeyIsLookedForAndNotTooOften) {
   ASSERT_TRUE(Verify(Claims()).ok());
   const SigningKey later("later", "P-256");
-  Publish({later.Published("P-256")});
+  Publish(Json::array({later.Published("P-256")}));
   const std::string token = later.Token(Claims(), "ES256");
   for (int i = 0; i < 3; ++i) EXPECT_FALSE(verifier_.Verify(token).ok());
   EXPECT_EQ(server_.Count("GET /openid/v1/jwks"), 1);
