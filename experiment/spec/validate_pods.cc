@@ -1,10 +1,11 @@
-#include "experiment/spec/validate_pods.h"
-
+// What becomes of a trial of several pods in a cluster, before there is one: whether its object is
+// refused there, and what it must do without. The same code says so that makes the object.
 #include <string>
 
 #include "base/text/json_fields.h"
 #include "experiment/spec/field_rules.h"
 #include "experiment/spec/objective_value.h"
+#include "experiment/spec/validate_rules.h"
 #include "trial/pod/pod_build.h"
 
 namespace shirabe::experiment {

@@ -10,7 +10,6 @@
 #include "base/text/number.h"
 #include "experiment/spec/field_rules.h"
 #include "experiment/spec/spec_limits.h"
-#include "experiment/spec/validate_pods.h"
 
 namespace shirabe::experiment {
 namespace {

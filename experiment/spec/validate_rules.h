@@ -28,6 +28,8 @@ std::optional<suggestion::Space> CheckParameters(const v1::ExperimentSpec& spec,
 void CheckResults(const v1::ExperimentSpec& spec, Findings& findings);
 void CheckArtifacts(const v1::ExperimentSpec& spec, Findings& findings);
 void CheckTemplate(const v1::ExperimentSpec& spec, Findings& findings);
+// Of trials of several pods, what a cluster makes of them; only where all else is right.
+void CheckPods(const v1::ExperimentSpec& spec, Findings& findings);
 void CheckOnSuccess(const v1::ExperimentSpec& spec, Findings& findings);
 void CheckCollector(const v1::ExperimentSpec& spec, Findings& findings);
 void CheckSearch(const v1::ExperimentSpec& spec, const std::optional<suggestion::Space>& space,

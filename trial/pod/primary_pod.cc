@@ -13,7 +13,6 @@ namespace {
 constexpr char kRoleLabel[] = "training.kubeflow.org/job-role";
 constexpr char kTypeLabel[] = "training.kubeflow.org/replica-type";
 constexpr char kReplicaLabel[] = "training.kubeflow.org/replica-index";
-constexpr char kCompletionLabel[] = "batch.kubernetes.io/job-completion-index";
 
 std::string LabelOf(const AttemptRecipe& recipe, const char* label) {
   const auto found = recipe.primary_labels.find(label);
@@ -54,7 +53,7 @@ bool PinFirstPod(const Json& object, AttemptRecipe& recipe) {
   const bool indexed = Text(object, {"spec", "completionMode"}) == "Indexed";
   if (Text(object, {"kind"}) == "Job" && absl::StartsWith(version, "batch/")) {
     if (!indexed) return false;
-    recipe.primary_labels.emplace(kCompletionLabel, "0");
+    recipe.primary_labels.emplace(kIndexLabel, "0");
     return true;
   }
   // The master of a role is one pod; without one the operator calls the first worker so.

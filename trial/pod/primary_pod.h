@@ -13,6 +13,9 @@
 
 namespace shirabe::trial {
 
+// Of a pod of an indexed Job.
+inline constexpr char kIndexLabel[] = "batch.kubernetes.io/job-completion-index";
+
 // Of the templates with these indices, the one whose pods have the labels: of the master's role
 // that of a master or chief, else of the workers; with one template alone, that. nullopt if the
 // labels do not tell.
