@@ -103,7 +103,9 @@ StatusOr<v1::Experiment> OneTrial(const RehearsalOptions& options, client::Local
   spec.clear_early_stopping();
   v1::ShirabeSpec& shirabe = *spec.mutable_shirabe();
   shirabe.clear_budget();
-  shirabe.clear_on_success();  // what it deploys is not to be rehearsed
+  // A rehearsal deploys nothing, and tells no endpoint of it.
+  shirabe.clear_on_success();
+  shirabe.clear_notifications();
   shirabe.clear_capacity();
   shirabe.clear_warm_start();
   v1::AttemptPolicy& attempts = *shirabe.mutable_attempts();

@@ -115,6 +115,23 @@ TEST_F(RehearseTest, ParametersAreThoseOfTheSearchSpace) {
   EXPECT_THAT(outcome.err, HasSubstr("2/2 its machine is taken away"));
 }
 
+TEST_F(RehearseTest, WhatFollowsASuccessIsNotRehearsed) {
+  const std::string job = absl::StrCat(
+      "{apiVersion: batch/v1, kind: Job, spec: {template: {spec: {restartPolicy: Never, "
+      "containers: "
+      "[{name: deploy, image: none, command: [touch, ",
+      cli_.Path("deployed"), "]}]}}}}");
+  const std::string file = cli_.Write(
+      "experiment.yaml",
+      Yaml({.trials = 1,
+            .container = ScriptCommand(cli_.Write("trial.sh", kCareful)),
+            .more = absl::StrCat("shirabe: {onSuccess: {job: ", job, "}, notifications: ",
+                                 "[{webhook: {endpoint: nowhere}, events: [Succeeded]}]}")}));
+  const Outcome outcome = cli_.Run({"rehearse", "-f", file, "--reclaims", "1"});
+  EXPECT_EQ(outcome.code, 0) << outcome.out << outcome.err;
+  EXPECT_FALSE(cli_.Exists("deployed"));
+}
+
 TEST_F(RehearseTest, AnInterruptEndsIt) {
   auto run = cli_.Start({"rehearse", "-f", Experiment("touch \"$DIR/there\"; exec sleep 100\n")});
   ASSERT_TRUE(Eventually([&] { return cli_.Exists("there"); })) << run->Err();
