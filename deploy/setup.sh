@@ -52,6 +52,9 @@ RELEASE_DIR=${XDG_CACHE_HOME:-$HOME/.cache}/shirabe/release
 S3_DIR=${XDG_CACHE_HOME:-$HOME/.cache}/shirabe/versitygw-1.8.0
 # One with TensorBoard, MLflow and Weights & Biases, which the tests read and write with.
 LOGGERS_DIR=${XDG_CACHE_HOME:-$HOME/.cache}/shirabe/loggers
+# Katib's SDK, for the python3 of Debian 12 in pods of the cluster tier; it cannot read what the
+# models of later clients of Kubernetes say of their types.
+KATIB_SDK_DIR=${XDG_CACHE_HOME:-$HOME/.cache}/shirabe/katib-sdk-0.19.0
 # A Node, where PATH has none of 18 or later; CMake looks there as well.
 NODE_DIR=${XDG_CACHE_HOME:-$HOME/.cache}/shirabe/node
 # CUDA's compiler: 13.0, whose code runs with driver 580 and all later ones.
@@ -175,6 +178,17 @@ install_plugin_python() {
   "$python" -m venv --clear "$PLUGIN_DIR"
   "$PLUGIN_DIR/bin/python3" -m pip install -q --disable-pip-version-check grpcio grpcio-tools ||
     { say "no grpcio from PyPI (see above); only the plug-in example needs it" && return 1; }
+}
+
+install_katib_sdk() {
+  [ ! -d "$KATIB_SDK_DIR" ] || return 0
+  say "installing Katib's SDK into $KATIB_SDK_DIR"
+  rm -rf "$KATIB_SDK_DIR.new"
+  "$(find_python)" -m pip install -q --root-user-action=ignore \
+    --python-version 3.11 --only-binary=:all: --target "$KATIB_SDK_DIR.new" \
+    kubeflow-katib==0.19.0 'kubernetes<34' setuptools ||
+    { say "no kubeflow-katib from PyPI (see above)" && return 1; }
+  mv "$KATIB_SDK_DIR.new" "$KATIB_SDK_DIR"
 }
 
 # From Go's module proxy; Debian's Go is too old to build it.
@@ -360,6 +374,7 @@ case "${1:-}" in
     ;;
   cluster)
     install_packages "${CLUSTER_PACKAGES[@]}"
+    install_katib_sdk
     ;;
   python)
     install_python

@@ -1,6 +1,7 @@
 #include "service/katib/katib_db_manager.h"
 
 #include <algorithm>
+#include <map>
 #include <string>
 #include <utility>
 
@@ -93,9 +94,14 @@ class KatibDbManager : public katib::DBManager::Service {
     KatibReport report{
         .trial = request.trial_name(), .attempt = request.attempt(), .token = request.token()};
     const absl::Time now = clock_->Now();
+    // Values of one metric at the same time, or at none, are several, in their order; and the same
+    // ones when the report comes again.
+    std::map<std::pair<std::string, absl::Time>, int64_t> same;
     for (int i = 0; i < logs.size(); ++i) {
       const std::string path = absl::StrCat("observation_log.metric_logs[", i, "]");
-      ASSIGN_OR_RETURN(report.rows.emplace_back(), ReadRow(logs[i], path, now));
+      ASSIGN_OR_RETURN(KatibObservation row, ReadRow(logs[i], path, now));
+      if (!row.step) row.time += absl::Microseconds(same[{row.metric, row.time}]++);
+      report.rows.push_back(std::move(row));
     }
     return report.rows.empty() ? absl::OkStatus() : observations->Report(report);
   }

@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <map>
+#include <set>
 
 #include "service/katib/katib_early_stopping.h"
 #include "suggestion/remote/remote_algorithm_table.h"
@@ -110,6 +111,30 @@ TEST_F(KatibDbManagerTest, TakesWhatKatibsPushersSend) {
   EXPECT_FALSE(report.rows[0].step.has_value());
   EXPECT_TRUE(std::isnan(report.rows[1].value));
   EXPECT_EQ(report.rows[1].time, clock_.Now());
+}
+
+// As Katib's collectors report lines without a time, and lines of the same second.
+TEST_F(KatibDbManagerTest, ValuesAtTheSameTimeAreSeveralInTheirOrder) {
+  katib::ReportObservationLogRequest request;
+  request.set_trial_name("exp-7");
+  for (const char* time : {"0001-01-01T00:00:00Z", "", "2026-11-21T08:30:00Z"}) {
+    Add(request, "0.5", time);
+    Add(request, "0.75", time);
+  }
+  ASSERT_TRUE(Report(request).ok());
+  ASSERT_TRUE(Report(request).ok());  // again, as one whose answer was lost
+  const auto& rows = kept_.reports[0].rows;
+  ASSERT_EQ(rows.size(), 6u);
+  std::set<int64_t> times;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    times.insert(absl::ToUnixMicros(rows[i].time));
+    EXPECT_EQ(rows[i].value, i % 2 == 0 ? 0.5 : 0.75);
+    EXPECT_EQ(rows[i].time, kept_.reports[1].rows[i].time);
+    if (i % 2 == 1) {
+      EXPECT_GT(rows[i].time, rows[i - 1].time);
+    }
+  }
+  EXPECT_EQ(times.size(), 6u);
 }
 
 TEST_F(KatibDbManagerTest, OursAddAStepAnAttemptAndItsToken) {
