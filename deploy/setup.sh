@@ -183,7 +183,6 @@ install_plugin_python() {
 install_katib_sdk() {
   [ ! -d "$KATIB_SDK_DIR" ] || return 0
   say "installing Katib's SDK into $KATIB_SDK_DIR"
-  rm -rf "$KATIB_SDK_DIR.new"
   "$(find_python)" -m pip install -q --root-user-action=ignore \
     --python-version 3.11 --only-binary=:all: --target "$KATIB_SDK_DIR.new" \
     kubeflow-katib==0.19.0 'kubernetes<34' setuptools ||

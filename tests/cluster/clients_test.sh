@@ -78,7 +78,8 @@ install_shirabe
 
 step "a custom collector, one that reports nothing, and a program that pushes"
 # shellcheck disable=SC2016 # for the pod's shell
-PROGRAM='[sh, -c, "echo ${trialParameters.lr}; sleep 6; printf \"accuracy=0.5\\naccuracy=0.75\\n\" >/katib/mnist.log"]'
+PROGRAM='[sh, -c, "echo ${trialParameters.lr}; sleep 6; printf \"accuracy=%s\\n\" 0.5 0.75
+  >/katib/mnist.log"]'
 experiment custom "$(collector "$CLIENTS, collect, /katib/mnist.log")" "$PROGRAM"
 experiment mute "$(collector 'sh, -c, exit 3')" "$PROGRAM"
 experiment pushed '{collector: {kind: Push}}' \
@@ -95,8 +96,8 @@ spec:
   containers:
     - {name: main, $PYTHON, volumeMounts: $MOUNTS, command: [$CLIENTS, ask, pushed]}
 END
-eventually 90 "the end of what asks by Katib's SDK" has 'Succeeded|Failed' kubectl get pod notebook \
-  -o 'jsonpath={.status.phase}'
+eventually 90 "the end of what asks by Katib's SDK" has 'Succeeded|Failed' \
+  kubectl get pod notebook -o 'jsonpath={.status.phase}'
 expect "its answers" has answered kubectl logs notebook
 eventually 60 "the success of custom" is True condition custom Succeeded
 equal "the end of its trial" Succeeded "$(trial custom-1 type)"

@@ -25,10 +25,11 @@ pools:
 END
 }
 
-# Whatever a trial that was preempted has printed: the log of each attempt, once and in their order.
+# Whatever a trial that was preempted has printed: the log of each attempt, once, in their order.
 all_logs() {
   local trial attempts attempt
-  read -r trial attempts < <(SHIRABE_HOME=$work/spot shirabe get attempts "$1" -o json | python3 -c '
+  read -r trial attempts < <(SHIRABE_HOME=$work/spot shirabe get attempts "$1" -o json |
+    python3 -c '
 import collections, json, sys
 attempts = collections.Counter(one["trial"] for one in json.load(sys.stdin)["items"])
 print(*attempts.most_common(1)[0])')
@@ -39,7 +40,8 @@ print(*attempts.most_common(1)[0])')
   SHIRABE_HOME=$work/spot shirabe logs "$trial" --all-attempts >"$work/all.log" 2>"$work/all.err"
   cmp "$work/each.log" "$work/all.log"
   [ "$(grep -c -- "^-- attempt $trial-a[0-9]* --$" "$work/all.err")" = "$attempts" ]
-  SHIRABE_HOME=$work/spot shirabe logs "$trial" --all-attempts -f 2>/dev/null | cmp - "$work/all.log"
+  SHIRABE_HOME=$work/spot shirabe logs "$trial" --all-attempts -f 2>/dev/null |
+    cmp - "$work/all.log"
 }
 
 # compare NAME FILE PARALLEL
