@@ -122,9 +122,9 @@ TEST_F(FollowUpAttackTest, IsReadByThoseOfItsNamespaceAndKeepsItsToken) {
     return Shirabe()->ReadLog(As(kRedToken).get(), LogOf("deploys"), &chunk).ok() &&
            chunk.text() == "hello\n";
   }));
-  const auto json = Http("GET /api/v1/namespaces/red/experiments/deploys", kRedToken);
-  EXPECT_THAT(json.body, HasSubstr("\"bestTrialName\""));
-  EXPECT_THAT(json.body, Not(HasSubstr("\"attempt\"")));
+  const auto answer = Http("GET /api/v1/namespaces/red/experiments/deploys", kRedToken);
+  EXPECT_THAT(answer.body, HasSubstr("\"bestTrialName\""));
+  EXPECT_THAT(answer.body, Not(HasSubstr("\"attempt\"")));
   ASSERT_TRUE(WriteFileAtomic(gate, "").ok());
   ASSERT_TRUE(
       cmd::Eventually([&] { return StatusOf("deploys").phase() == v1::FOLLOW_UP_SUCCEEDED; }));
