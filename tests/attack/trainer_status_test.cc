@@ -177,8 +177,11 @@ TEST_F(TrainerStatusAttack, WhatStandsInPlaceOfTheMetricsFileIsNotWritten) {
     if (status == 503) continue;
     EXPECT_EQ(status, 401) << "only that of an attempt that has been ended for it";
     const std::string path = absl::StrCat("experiments/a/trials/", trial, "/attempts");
-    EXPECT_THAT(Http("GET /api/v1/namespaces/red/" + path, kAdminToken).body,
-                HasSubstr("\"cause\":\"app-error\""));
+    // Its token goes before its end is recorded.
+    EXPECT_TRUE(cmd::Eventually([&] {
+      const std::string attempts = Http("GET /api/v1/namespaces/red/" + path, kAdminToken).body;
+      return attempts.find("\"cause\":\"app-error\"") != std::string::npos;
+    })) << path;
   }
   EXPECT_EQ(*ReadFile(secret), "untouched");
   EXPECT_EQ(Http("GET /livez", "").status, 200);
