@@ -123,7 +123,7 @@ function usePicture(
       for (const lane of missing) {
         const task = densityTask(lanes, view, [lane, lane + 1], 1);
         const found = await inTurns(density(task), abort.signal);
-        if (!found) return;
+        if (!found || abort.signal.aborted) return;
         rows.set(lane, pictureOf(task, found));
         setMerged({ attempts: found.attempts, width: task.width, height: 1, all: null });
       }
