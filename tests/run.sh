@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
 # All tests, or one tier of them:
-#   tests/run.sh [tidy|thread-safety|unit|contract|simulation|integration|attack|web|cluster|e2e]…
+#   tests/run.sh [unit|integration|attack|web|cluster|e2e]…
+#   tests/run.sh [tidy|thread-safety|contract|simulation|sdk]…
 #   tests/run.sh [api|arm64|gpu|katib|lint|variants|release|sanitizers|fuzz|soak]…
-# Without an argument: the first line, as far as this machine can carry it. Of it tidy,
-# thread-safety, contract and simulation, which only compute, run behind the others at the lowest
-# priority. Those of the second line fetch, build again or run long: api (Schemathesis), arm64
-# (built for it, and emulated by QEMU), gpu (the library for GPUs on a real one), katib (Katib's own
-# tests of its services), lint (clang-tidy), variants (the recipes of ARCHITECTURE.md), release
-# (every artefact, installed somewhere), sanitizers, fuzz and soak.
+# Without an argument: the first two lines, as far as this machine can carry them, those of the
+# second, which mostly compute, behind the others at the lowest priority. Those of the third fetch,
+# build again or run long: api (Schemathesis), arm64 (built for it, and emulated by QEMU), gpu (the
+# library for GPUs on a real one), katib (Katib's own tests of its services), lint (clang-tidy),
+# variants (the recipes of ARCHITECTURE.md), release (every artefact, installed somewhere),
+# sanitizers, fuzz and soak.
 # What is skipped is said at the end, with the reason. Installs what is missing first
 # (deploy/setup.sh test).
 #
@@ -145,8 +146,8 @@ BEHIND=  # what runs them
 BEHIND_LOG=$RESULTS/behind.log
 BEHIND_SUMS=$RESULTS/behind.sums
 
-# start_behind TIER…: these only compute, and get what those in front leave of the processors while
-# they wait, which is most of it.
+# start_behind TIER…: these mostly compute, and get what those in front leave of the processors
+# while they wait, which is most of it.
 start_behind() {
   rm -f "$BEHIND_SUMS"
   set -m # a process group of its own, to be ended with all that it started
@@ -161,6 +162,8 @@ behind() {
   trap - EXIT
   renice -n 19 -p "$BASHPID" >/dev/null
   PASSED_COUNT=0 FAILED_COUNT=0 SKIPPED=() FAILED=()
+  headline "Kubernetes, for the cluster tier"
+  ! tests/cluster/require.sh || tests/cluster/build.sh || true # which says what is wrong, later
   for tier in "$@"; do
     headline "$tier"
     "tier_${tier//-/_}"
@@ -246,8 +249,9 @@ tier_lint() {
   fi
 }
 
-tier_unit() {
-  run_ctest release unit "$JOBS"
+tier_unit() { run_ctest release unit "$JOBS"; }
+
+tier_sdk() {
   [ ! -d tests/sdk ] ||
     check_quietly "the Python packages" python3 -m unittest discover -s tests/sdk
   if python3 -c 'import openapi_spec_validator' 2>/dev/null; then
@@ -409,7 +413,7 @@ usage() {
 
 main() {
   local tier all="unit integration attack web cluster e2e"
-  local computing="tidy thread-safety contract simulation"
+  local computing="tidy thread-safety contract simulation sdk"
   local named="api arm64 gpu katib lint variants release sanitizers fuzz soak"
   for tier in "$@"; do
     [[ " $all $computing $named " == *" $tier "* ]] || usage
