@@ -83,7 +83,7 @@ function usePicture(
   const id = [view.from, view.to, view.width, tint].join();
   const rows = useMemo(() => new Map<number, OffscreenCanvas>(), [lanes, id]);
   const stands = useRef(""); // where in the lanes, and how large, what was drawn is
-  const element = () => (canvas as { current: HTMLCanvasElement }).current;
+  const element = () => (canvas as { current: HTMLCanvasElement | null }).current!;
   const drawn = () => {
     setBusy(false);
     props.onDrawn();
@@ -91,11 +91,13 @@ function usePicture(
   useEffect(() => {
     if (view.width <= LEFT + RIGHT) return props.onDrawn(); // too narrow to show anything
     const abort = new AbortController();
+    // Its picture may have left the page before this is told.
+    const gone = () => abort.signal.aborted || element() === null;
     if (all) {
       setBusy(true);
       const height = Math.max(1, Math.floor(size.height - TOP - 4));
       void inTurns(overview(lanes, view, height), abort.signal).then((made) => {
-        if (!made || abort.signal.aborted) return;
+        if (!made || gone()) return;
         drawOverview(element(), view, made, selected);
         const { width, height: rows } = made.task;
         const { attempts } = made.found;
@@ -123,7 +125,7 @@ function usePicture(
       for (const lane of missing) {
         const task = densityTask(lanes, view, [lane, lane + 1], 1);
         const found = await inTurns(density(task), abort.signal);
-        if (!found || abort.signal.aborted) return;
+        if (!found || gone()) return;
         rows.set(lane, pictureOf(task, found));
         setMerged({ attempts: found.attempts, width: task.width, height: 1, all: null });
       }
