@@ -14,6 +14,7 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
+#include "base/freed_by.h"
 #include "base/rng.h"
 
 namespace shirabe {
@@ -26,17 +27,10 @@ constexpr absl::Duration kEarlier = absl::Hours(1);
 constexpr long kVersion3 = 2;  // X.509 counts from 0
 constexpr int kSerialBytes = 16;
 
-template <auto Free>
-struct Freed {
-  template <class T>
-  void operator()(T* object) const {
-    Free(object);
-  }
-};
-using Key = std::unique_ptr<EVP_PKEY, Freed<EVP_PKEY_free>>;
-using Certificate = std::unique_ptr<X509, Freed<X509_free>>;
-using Memory = std::unique_ptr<BIO, Freed<BIO_free>>;
-using Extension = std::unique_ptr<X509_EXTENSION, Freed<X509_EXTENSION_free>>;
+using Key = std::unique_ptr<EVP_PKEY, FreedBy<EVP_PKEY_free>>;
+using Certificate = std::unique_ptr<X509, FreedBy<X509_free>>;
+using Memory = std::unique_ptr<BIO, FreedBy<BIO_free>>;
+using Extension = std::unique_ptr<X509_EXTENSION, FreedBy<X509_EXTENSION_free>>;
 
 Status OpensslError(const char* what) {
   char text[256] = "";
@@ -113,7 +107,7 @@ void SetName(X509* certificate, const std::string& common_name) {
 void SetSerial(X509* certificate) {
   std::string bytes = RandomBytes(kSerialBytes);
   bytes[0] = static_cast<char>((bytes[0] & 0x3F) | 0x40);  // positive, and of full length
-  const std::unique_ptr<BIGNUM, Freed<BN_free>> number(
+  const std::unique_ptr<BIGNUM, FreedBy<BN_free>> number(
       BN_bin2bn(reinterpret_cast<const unsigned char*>(bytes.data()), kSerialBytes, nullptr));
   BN_to_ASN1_INTEGER(number.get(), X509_get_serialNumber(certificate));
 }

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "absl/strings/escaping.h"
+#include "base/freed_by.h"
 
 namespace shirabe::kube {
 namespace {
@@ -27,19 +28,12 @@ constexpr Curve kCurves[] = {{"P-256", "ES256", "prime256v1", 32},
                              {"P-384", "ES384", "secp384r1", 48},
                              {"P-521", "ES512", "secp521r1", 66}};
 
-template <auto kFree>
-struct Free {
-  template <class T>
-  void operator()(T* object) const {
-    kFree(object);
-  }
-};
-using BigNumber = std::unique_ptr<BIGNUM, Free<BN_free>>;
-using Builder = std::unique_ptr<OSSL_PARAM_BLD, Free<OSSL_PARAM_BLD_free>>;
-using Params = std::unique_ptr<OSSL_PARAM, Free<OSSL_PARAM_free>>;
-using KeyContext = std::unique_ptr<EVP_PKEY_CTX, Free<EVP_PKEY_CTX_free>>;
-using DigestContext = std::unique_ptr<EVP_MD_CTX, Free<EVP_MD_CTX_free>>;
-using CurveSignature = std::unique_ptr<ECDSA_SIG, Free<ECDSA_SIG_free>>;
+using BigNumber = std::unique_ptr<BIGNUM, FreedBy<BN_free>>;
+using Builder = std::unique_ptr<OSSL_PARAM_BLD, FreedBy<OSSL_PARAM_BLD_free>>;
+using Params = std::unique_ptr<OSSL_PARAM, FreedBy<OSSL_PARAM_free>>;
+using KeyContext = std::unique_ptr<EVP_PKEY_CTX, FreedBy<EVP_PKEY_CTX_free>>;
+using DigestContext = std::unique_ptr<EVP_MD_CTX, FreedBy<EVP_MD_CTX_free>>;
+using CurveSignature = std::unique_ptr<ECDSA_SIG, FreedBy<ECDSA_SIG_free>>;
 
 std::string Decoded(const Json& key, const char* field) {
   std::string bytes;
@@ -119,7 +113,7 @@ const EVP_MD* DigestOf(const std::string& algorithm) {
 }  // namespace
 
 JsonWebKey::JsonWebKey(std::string id, std::string algorithm, evp_pkey_st* key)
-    : id_(std::move(id)), algorithm_(std::move(algorithm)), key_(key, Free<EVP_PKEY_free>()) {}
+    : id_(std::move(id)), algorithm_(std::move(algorithm)), key_(key, FreedBy<EVP_PKEY_free>()) {}
 
 StatusOr<JsonWebKey> JsonWebKey::Parse(const Json& key) {
   const std::string type = Text(key, {"kty"});
