@@ -16,13 +16,13 @@ constexpr int64_t kMostBytes = (1 << 20) + 1;  // one more than the parser takes
 
 StatusOr<PoolsFile> PoolsFile::Open(const std::string& path) {
   PoolsFile file(path);
-  if (!path.empty()) RETURN_IF_ERROR(file.Read());
+  if (path.empty()) return file;
+  ASSIGN_OR_RETURN(std::string text, ReadFile(path, kMostBytes));
+  RETURN_IF_ERROR(file.Take(std::move(text)));
   return file;
 }
 
-Status PoolsFile::Read() {
-  ASSIGN_OR_RETURN(std::string text, ReadFile(path_, kMostBytes));
-  if (text == text_) return absl::OkStatus();
+Status PoolsFile::Take(std::string text) {
   text_ = std::move(text);
   ASSIGN_OR_RETURN(pools_, ReadPools(text_, path_));
   return absl::OkStatus();
@@ -31,10 +31,11 @@ Status PoolsFile::Read() {
 bool PoolsFile::Reload(absl::Duration monotonic) {
   if (path_.empty() || monotonic < next_look_) return false;
   next_look_ = monotonic + kLook;
+  StatusOr<std::string> text = ReadFile(path_, kMostBytes);
+  if (!text.ok() || *text == text_) return false;
   const std::string before = pools_.SerializeAsString();
-  const std::string read_before = text_;
-  const Status status = Read();
-  if (!status.ok() && text_ != read_before) {
+  const Status status = Take(*std::move(text));
+  if (!status.ok()) {
     Log(LogLevel::kError, "the pools of --nodes cannot be used: those of before stay",
         {{"file", path_}, {"trouble", Message(status)}});
   }

@@ -23,7 +23,7 @@ class PoolsFile {
 
  private:
   explicit PoolsFile(std::string path) : path_(std::move(path)) {}
-  Status Read();
+  Status Take(std::string text);
 
   std::string path_;
   std::string text_;  // as it was read last, right or wrong
