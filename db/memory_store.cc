@@ -102,6 +102,7 @@ class MemoryStore : public Store, public Bulk, public Maintenance {
   StatusOr<int64_t> AwaitChange(int64_t after, absl::Duration timeout) override {
     return signal_.Await(after, timeout);
   }
+  void EndWaits() override { signal_.EndWaits(); }
   StatusOr<int64_t> Commit(const Batch& batch) override;
   StatusOr<v1::Lease> AcquireLease(const LeaseRequest& request) override;
   StatusOr<v1::Lease> GetLease(const ExperimentKey& key) override;

@@ -8,6 +8,8 @@
 namespace shirabe::db {
 namespace {
 
+// Not zero: who asks again and again until it is stopped does not spin.
+constexpr absl::Duration kWaitAtEnd = absl::Milliseconds(2);
 constexpr absl::Duration kNotifyPollInterval = absl::Milliseconds(100);
 // The standard library's waits overflow with an infinite time-out.
 constexpr absl::Duration kMaxWait = absl::Hours(24);
@@ -25,19 +27,36 @@ void ChangeSignal::Notify(int64_t revision) {
 
 int64_t ChangeSignal::Await(int64_t after, absl::Duration timeout) {
   MutexLock lock(mutex_);
-  notified_.WaitFor(lock, std::min(timeout, kMaxWait),
-                    [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return newest_ > after; });
+  const bool ended_before = ending_;
+  notified_.WaitFor(lock, std::min(timeout, ended_before ? kWaitAtEnd : kMaxWait),
+                    [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+                      return newest_ > after || ending_ != ended_before;
+                    });
   return newest_;
+}
+
+bool ChangeSignal::ending() {
+  const MutexLock lock(mutex_);
+  return ending_;
+}
+
+void ChangeSignal::EndWaits() {
+  {
+    const MutexLock lock(mutex_);
+    ending_ = true;
+  }
+  notified_.NotifyAll();
 }
 
 StatusOr<int64_t> AwaitByPolling(Store* store, ChangeSignal* signal, int64_t after,
                                  absl::Duration timeout) {
   const absl::Duration deadline = RealClock()->Monotonic() + timeout;
-  for (;;) {
+  for (bool ended = false;;) {
     ASSIGN_OR_RETURN(const int64_t revision, store->Revision());
     const absl::Duration left = deadline - RealClock()->Monotonic();
-    if (revision > after || left <= absl::ZeroDuration()) return revision;
+    if (revision > after || left <= absl::ZeroDuration() || ended) return revision;
     signal->Await(after, std::min(left, kNotifyPollInterval));
+    ended = signal->ending();
   }
 }
 

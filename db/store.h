@@ -183,6 +183,9 @@ class Store {
   // Any number of threads may wait; the store must outlive them. By default it asks again and
   // again.
   virtual StatusOr<int64_t> AwaitChange(int64_t after, absl::Duration timeout);
+  // From now on AwaitChange returns within a few milliseconds, in the threads that wait as well:
+  // for a process that ends and joins them one after the other.
+  virtual void EndWaits() {}
 
   // Durable and atomic; returns its revision. See above for refusals.
   virtual StatusOr<int64_t> Commit(const Batch& batch) = 0;
@@ -220,11 +223,15 @@ class ChangeSignal {
   void Notify(int64_t revision);
   // Until it was raised above `after`, or `timeout` has passed. Returns the newest revision known.
   int64_t Await(int64_t after, absl::Duration timeout);
+  // Ends the waits there are, and makes those to come short. Store::EndWaits.
+  void EndWaits();
+  bool ending();
 
  private:
   Mutex mutex_;
   CondVar notified_;
   int64_t newest_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool ending_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
 // Store::AwaitChange for a store that other processes write as well, who raise no signal here: it

@@ -119,6 +119,7 @@ StatusOr<int> Serve(const Arguments& arguments) {
   while (interrupts.Wait(kSignalPoll) == 0 && (!flags.parent || getppid() == *flags.parent)) {
   }
   ProgressLine("stopping: trials that run are left to the next server");
+  session.client->store().EndWaits();
   return 0;
 }
 

@@ -188,6 +188,7 @@ class PostgresStore : public Store, public Bulk, public Maintenance {
   }
 
   StatusOr<int64_t> AwaitChange(int64_t after, absl::Duration timeout) override;
+  void EndWaits() override { signal_.EndWaits(); }
   StatusOr<int64_t> Commit(const Batch& batch) override;
   StatusOr<v1::Lease> AcquireLease(const LeaseRequest& request) override;
   StatusOr<std::vector<LeaseClaim>> RenewLeases(const LeaseRenewal& renewal) override;

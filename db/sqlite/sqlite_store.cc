@@ -69,6 +69,7 @@ class SqliteStore : public Store, public Bulk, public Maintenance {
   StatusOr<int64_t> AwaitChange(int64_t after, absl::Duration timeout) override {
     return AwaitByPolling(this, &signal_, after, timeout);
   }
+  void EndWaits() override { signal_.EndWaits(); }
   StatusOr<int64_t> Commit(const Batch& batch) override {
     RETURN_IF_ERROR(ValidateBatch(batch));
     const auto revision =

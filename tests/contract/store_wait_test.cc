@@ -38,6 +38,17 @@ TEST_P(StoreContract, WakesAllWhoWait) {
   EXPECT_LT(RealClock()->Monotonic() - began, kLong / 2);
 }
 
+TEST_P(StoreContract, AProcessThatEndsIsNotHeldUpByThoseWhoWait) {
+  const int64_t seen = Create();
+  const absl::Duration began = RealClock()->Monotonic();
+  std::thread waits([&] { EXPECT_EQ(*store_->AwaitChange(seen, kLong), seen); });
+  Pause(absl::Milliseconds(20));  // it waits by now, or else what is below is all there is to see
+  store_->EndWaits();
+  waits.join();
+  EXPECT_EQ(*store_->AwaitChange(seen, kLong), seen);
+  EXPECT_LT(RealClock()->Monotonic() - began, kLong / 2);
+}
+
 TEST_P(StoreContract, WakesForWhatAnotherProcessCommits) {
   if (!CanShare()) GTEST_SKIP() << "memory: is of one process";
   const auto other = OpenAgain();
