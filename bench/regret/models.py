@@ -119,5 +119,5 @@ class Model(problems.Problem):
             return loss
         return found[0]
 
-    def told(self, loss, rng):
+    def told(self, point, loss, rng):
         return loss if math.isfinite(loss) else None

