@@ -9,6 +9,7 @@ answer, so that a model which is fitted as results come in counts as well.
 import json
 import random
 import sys
+import tempfile
 import time
 import warnings
 
@@ -178,6 +179,75 @@ class Skopt(Peer):
             self.optimizer.tell(self.row(point), loss)
 
 
+class Smac(Peer):
+    """Its facade for hyperparameters: random forests, and a configuration may be asked for again with
+    another seed, which is its default. Others' trials are its initial design."""
+
+    def __init__(self, header):
+        super().__init__(header)
+        import logging
+
+        import smac
+        from ConfigSpace import ConfigurationSpace
+        logging.disable(logging.WARNING)
+        self.smac, self.facade, self.given, self.open = smac, None, [], []
+        self.space_of = ConfigurationSpace(seed=self.seed)
+        self.space_of.add([self.hyperparameter(p) for p in self.space])
+
+    def hyperparameter(self, p):
+        import ConfigSpace as made
+        if p["type"] == "categorical":
+            return made.CategoricalHyperparameter(p["name"], p["values"])
+        if p["type"] == "discrete":
+            return made.OrdinalHyperparameter(p["name"], p["values"])
+        kind = (made.UniformIntegerHyperparameter if p["type"] == "int"
+                else made.UniformFloatHyperparameter)
+        return kind(p["name"], p["min"], p["max"], log=p.get("log", False))
+
+    def add(self, point, loss):
+        self.given.append((point, loss))
+
+    def start(self):
+        from ConfigSpace import Configuration
+        made = self.smac.HyperparameterOptimizationFacade
+        self.folder = tempfile.TemporaryDirectory()
+        scenario = self.smac.Scenario(self.space_of, n_trials=self.trials, seed=self.seed,
+                                      output_directory=self.folder.name)
+        first = [Configuration(self.space_of, values=point) for point, _ in self.given]
+        design = made.get_initial_design(scenario, n_configs=0 if first else None,
+                                         additional_configs=first)
+        # Both are for its own loop, which is not used.
+        self.facade = made(scenario, lambda config, seed: 0.0, initial_design=design,
+                           overwrite=True)
+        told = {tuple(point.items()): loss for point, loss in self.given}
+        for _ in self.given:
+            info = self.facade.ask()
+            point = self.plain(info)
+            self.answer(info, told[tuple((p["name"], point[p["name"]]) for p in self.space)])
+
+    def plain(self, info):
+        values = dict(info.config)
+        return {p["name"]: values[p["name"]].item() if hasattr(values[p["name"]], "item")
+                else values[p["name"]] for p in self.space}
+
+    def answer(self, info, loss):
+        from smac.runhistory.dataclasses import TrialValue
+        from smac.runhistory.enumerations import StatusType
+        value = (TrialValue(cost=loss) if loss is not None else
+                 TrialValue(cost=float("inf"), status=StatusType.CRASHED))
+        self.facade.tell(info, value)
+
+    def ask(self, count):
+        if self.facade is None:
+            self.start()
+        trials = [self.facade.ask() for _ in range(count)]
+        self.open += trials
+        return [self.plain(info) for info in trials]
+
+    def tell(self, identity, point, loss):
+        self.answer(self.open[identity], loss)
+
+
 class Ax(Peer):
     """The Client with its defaults, which is BoTorch."""
 
@@ -302,6 +372,7 @@ PEERS = {
     "rustuna-cmaes": lambda header: Rustuna(header, "CmaEsSampler"),
     "rustuna-nsga2": lambda header: Rustuna(header, "NSGAIISampler"),
     "skopt": Skopt,
+    "smac": Smac,
     "ax": Ax,
     "vizier": Vizier,
     "hyperopt": populations.Hyperopt,

@@ -34,8 +34,7 @@ CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME", pathlib.Path.home() / ".ca
 ENVIRONMENTS = CACHE / "shirabe" / "bench"
 PEERS = {"random": "problems", "optuna-gp": "torch", "optuna-tpe": "torch",
          "optuna-tpe-mv": "torch", "optuna-cmaes": "torch", "ax": "torch", "skopt": "skopt",
-         "smac": "smac",
-         "vizier": "vizier", "hyperopt": "classics", "cmaes-package": "classics",
+         "smac": "smac", "vizier": "vizier", "hyperopt": "classics", "cmaes-package": "classics",
          "rustuna-tpe": "rustuna", "rustuna-cmaes": "rustuna", "rustuna-nsga2": "rustuna",
          "pycma": "classics", "pymoo-de": "classics", "pymoo-nsga2": "classics"}
 # Populations cannot be given points of others by their own interfaces: these start by themselves.
