@@ -2,10 +2,11 @@
 // Called by run.py: regret_ask ALGORITHM [SETTING=VALUE …]
 //
 //   {"space": [{"name", "type", "min", "max", "step", "log", "values"}], "seed", "max_trials",
-//    "parallel"}                     first line; another one starts again from nothing
+//    "parallel", "objectives"}       first line; another one starts again from nothing
 //   {"add": [[{name: value}, loss]]}  trials that somebody else has run
 //   {"ask": k}                       → {"points": [{name: value}], "seconds": s}
-//   {"tell": [[id, loss or null]]}   id: place among the points asked for; null: it failed
+//   {"tell": [[id, loss or null]]}   id: place among the points asked for; null: it failed; a list
+//                                    where there are several objectives
 //   {"recommend": true}              → {"point": {name: value}}
 //
 // The history is kept as the reconciler keeps it: points as they were proposed, labels and the memo
@@ -94,7 +95,11 @@ std::vector<v1::Assignment> AssignmentsOf(const Json& point) {
 
 TrialSummary Ended(const Json& loss) {
   if (loss.is_null()) return {.state = TrialState::kInfeasible};
-  return {.state = TrialState::kCompleted, .loss = loss};
+  if (!loss.is_array()) return {.state = TrialState::kCompleted, .loss = loss};
+  const auto losses = loss.get<std::vector<double>>();
+  return {.state = TrialState::kCompleted,
+          .loss = losses.front(),
+          .further_losses = {losses.begin() + 1, losses.end()}};
 }
 
 double ProcessorSeconds() {
@@ -109,7 +114,8 @@ class Session {
       : Session({.space = SpaceOf(header.at("space")),
                  .settings = settings,
                  .max_trials = header.at("max_trials"),
-                 .parallel = header.at("parallel")},
+                 .parallel = header.at("parallel"),
+                 .objectives = header.value("objectives", 1)},
                 name, header.at("seed")) {}
 
   Session(const suggestion::Problem& problem, const std::string& name, uint64_t seed)

@@ -55,7 +55,8 @@ class Optuna(Peer):
         import optuna
         optuna.logging.set_verbosity(optuna.logging.ERROR)
         self.optuna, self.open = optuna, []
-        self.study = optuna.create_study(sampler=make(optuna.samplers, self))
+        self.study = optuna.create_study(directions=["minimize"] * header["objectives"],
+                                         sampler=make(optuna.samplers, self))
         self.distributions = {p["name"]: self.distribution(p) for p in self.space}
 
     def distribution(self, p):
@@ -69,7 +70,8 @@ class Optuna(Peer):
 
     def add(self, point, loss):
         self.study.add_trial(self.optuna.trial.create_trial(
-            params=point, distributions=self.distributions, value=loss))
+            params=point, distributions=self.distributions,
+            values=loss if isinstance(loss, list) else [loss]))
 
     def ask(self, count):
         trials = [self.study.ask(self.distributions) for _ in range(count)]
@@ -98,6 +100,10 @@ def optuna_tpe_mv(samplers, peer):
 
 def optuna_cmaes(samplers, peer):
     return samplers.CmaEsSampler(seed=peer.seed)
+
+
+def optuna_nsga2(samplers, peer):
+    return samplers.NSGAIISampler(seed=peer.seed)
 
 
 class Rustuna(Peer):
@@ -368,6 +374,7 @@ PEERS = {
     "optuna-tpe": lambda header: Optuna(header, optuna_tpe),
     "optuna-tpe-mv": lambda header: Optuna(header, optuna_tpe_mv),
     "optuna-cmaes": lambda header: Optuna(header, optuna_cmaes),
+    "optuna-nsga2": lambda header: Optuna(header, optuna_nsga2),
     "rustuna-tpe": lambda header: Rustuna(header, "TPESampler"),
     "rustuna-cmaes": lambda header: Rustuna(header, "CmaEsSampler"),
     "rustuna-nsga2": lambda header: Rustuna(header, "NSGAIISampler"),
@@ -408,7 +415,7 @@ class Session:
             return {"points": points, "seconds": self.since - since}
 
     def note(self, point, loss):
-        if loss is not None and loss < self.peer.best[0]:
+        if isinstance(loss, float) and loss < self.peer.best[0]:
             self.peer.best = (loss, point)
 
 

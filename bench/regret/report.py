@@ -162,7 +162,7 @@ def compare(methods, of, t, scale):
             continue
         differences = {unit: ours[unit] - theirs[unit] for unit in both}
         blocks = [list(differences.values())]
-        if all(unit.startswith("table-") for unit in both):
+        if all(unit.startswith(("table-", "front-")) for unit in both):
             blocks = pairs(methods[of], rows, keys, t, scale)
         counted = [d for block in blocks for d in block]
         entries.append({

