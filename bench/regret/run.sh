@@ -3,7 +3,7 @@
 #   bench/regret/run.sh [METHOD] [OPTION of run.py …]     METHOD: gp (default), tpe, cmaes, …
 # Runs METHOD on every track and prints the tables of bench/RESULTS.md. With the name of a peer
 # (optuna-gp, ax, …) its curves are run instead, in an environment of its own under the user's cache
-# folder; all peers together take some 8 GB there, most of it torch.
+# folder; all peers together take some 8 GB there, most of it torch. TRACKS="T M": these alone.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -46,7 +46,11 @@ case $method in
     cmake --build --preset release --target regret_ask >/dev/null
     ;;
 esac
-for track in A C D E T M; do
+tracks=${TRACKS:-A C D E T}
+case $method in # that search for a front
+  gp | nsga2 | motpe | random | optuna-gp | optuna-tpe | optuna-nsga2) tracks=${TRACKS:-A C D E T M} ;;
+esac
+for track in $tracks; do
   seeds=()
   [[ ! $track =~ [TM] ]] || seeds=(--seeds 1,2,3,4,5,6,7,8,9,10)
   "$python" bench/regret/run.py --track "$track" --method "$method" "${again[@]}" "${seeds[@]}" "$@"
