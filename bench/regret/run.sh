@@ -52,7 +52,7 @@ case $method in # that search for a front
 esac
 for track in $tracks; do
   seeds=()
-  [[ ! $track =~ [TM] ]] || seeds=(--seeds 1,2,3,4,5,6,7,8,9,10)
+  [[ ! $track =~ [TM] ]] || seeds=(--seeds "1,2,3,4,5,6,7,8,9,10")
   "$python" bench/regret/run.py --track "$track" --method "$method" "${again[@]}" "${seeds[@]}" "$@"
   echo
   echo "# Track $track"
