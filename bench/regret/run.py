@@ -15,6 +15,7 @@ lie in curves/, those of Shirabe, which change from day to day, in build/curves/
 
 import argparse
 import concurrent.futures
+import heapq
 import json
 import os
 import pathlib
@@ -97,19 +98,22 @@ class Curve:
         self.problem = problems.load(job["problem"])
         self.noise = self.problem.stream(job["seed"], 1)
         self.trials = job["trials"]
-        self.at = checkpoints(self.trials, 25 if self.problem.noise else 0)
+        self.by_method = self.problem.noise and not self.problem.workers  # who says which is best
+        self.at = checkpoints(self.trials, 25 if self.by_method else 0)
         self.best, self.regret, self.seconds = self.problem.best(), [], []
-        self.done = self.asked = 0
+        self.done = self.asked = self.clock = 0
 
     def run(self):
         start = self.problem.design(self.job["seed"])[:self.job["start"]]
         method = Method.start(self.job["command"], {
             "method": self.job["method"], "space": self.problem.space, "seed": self.job["seed"],
-            "max_trials": self.trials, "parallel": self.problem.batch,
+            "max_trials": self.trials, "parallel": self.problem.workers or self.problem.batch,
             "objectives": self.problem.objectives})
         try:
             if start:
                 method.send({"add": [[point, self.evaluate(point)] for point in start]})
+            if self.problem.workers:
+                self.run_workers(method)
             while self.done < self.trials and self.step(method):
                 pass
         except Exception:
@@ -127,17 +131,44 @@ class Curve:
         losses = [self.evaluate(point) for point in answer["points"]]
         method.send({"tell": list(enumerate(losses, self.asked))})
         self.asked += len(losses)
-        if self.problem.noise:
+        if self.by_method:
             self.note(self.done, lambda: self.recommended(method))
         return True
+
+    def run_workers(self, method):
+        """Each worker takes a trial when it has ended one. The clock is in trials: so many end while
+        it goes on by one, by the number of workers and the mean duration."""
+        count = self.trials - self.done
+        began, running = self.done, []  # the heap: when it ends, its identity, its point
+        durations = self.problem.durations(self.job["seed"], count)
+        for identity, duration in enumerate(durations):
+            now = 0.0
+            if len(running) == self.problem.workers:
+                now = self.end_one(method, running, began)
+            answer = method.ask({"ask": 1})
+            if not answer["points"]:
+                break
+            self.seconds.append(answer["seconds"])
+            heapq.heappush(running, (now + duration, identity, answer["points"][0]))
+        while running:
+            self.end_one(method, running, began)
+        self.done = self.trials
+
+    def end_one(self, method, running, began):
+        now, identity, point = heapq.heappop(running)
+        self.clock = began + now * self.problem.workers
+        method.send({"tell": [[identity, self.evaluate(point)]]})
+        return now
 
     def evaluate(self, point):
         """What the method is told of this point."""
         loss = self.problem.loss(point)
         told = self.problem.told(point, loss, self.noise)
         self.done += 1
+        if self.problem.workers and self.clock:
+            self.note(self.clock - 1e-9, lambda: self.best.loss)  # until now
         self.best.add(point, loss, told)
-        if not self.problem.noise:
+        if not self.by_method and not self.clock:
             self.note(self.done, lambda: self.best.loss)
         return told
 
@@ -162,9 +193,11 @@ def run_curve(job):
 def budget(problem):
     match = problems.NAME.match(problem)
     if not match:
-        return 150 if problem.startswith("front-") else 100
+        return 150 if problem.startswith("front-") else 200 if "-w" in problem else 100
     if match[5] == "q":
         return {8: 106, 32: 202}[int(match[6])]
+    if match[5] == "w":
+        return 200
     return 200 if int(match[3]) >= 10 else 100
 
 

@@ -46,9 +46,9 @@ case $method in
     cmake --build --preset release --target regret_ask >/dev/null
     ;;
 esac
-tracks=${TRACKS:-A C D E T}
+tracks=${TRACKS:-A C D E T R}
 case $method in # that search for a front
-  gp | nsga2 | motpe | random | optuna-gp | optuna-tpe | optuna-nsga2) tracks=${TRACKS:-A C D E T M} ;;
+  gp | nsga2 | motpe | random | optuna-gp | optuna-tpe | optuna-nsga2) tracks=${TRACKS:-A C D E T R M} ;;
 esac
 for track in $tracks; do
   seeds=()

@@ -35,7 +35,8 @@ FRONTS = [f"front-{name}" for family in COSTS for name in FAMILIES[family]]
 
 
 def family(name):
-    return next(f for f, names in FAMILIES.items() if name.split("-", 1)[-1] in names)
+    table = name.removeprefix("table-").removeprefix("front-").split("-")[0]
+    return next(f for f, names in FAMILIES.items() if table in names)
 
 
 def results(table, metric):
@@ -78,7 +79,9 @@ class Table(problems.Problem):
 
     def __init__(self, name):
         super().__init__(name)
-        table = name.split("-", 1)[-1]
+        _, table, *workers = name.split("-")
+        if workers:
+            self.workers = int(workers[0].removeprefix("w"))
         path = CACHE / "shirabe" / "bench" / "tables" / f"{table}.npz"
         if not path.exists():
             space, losses, costs = read(table)
