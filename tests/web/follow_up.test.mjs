@@ -1,5 +1,5 @@
-// What follows an experiment (spec.shirabe.onSuccess), on its overview: awaited, running, succeeded,
-// failed with its reason, and where nothing follows.
+// What follows an experiment (spec.shirabe.onSuccess), on its overview: awaited, running,
+// succeeded, failed with its reason, and where nothing follows.
 import assert from "node:assert/strict";
 import fs from "node:fs";
 import path from "node:path";

@@ -1,5 +1,5 @@
-// What follows the experiment (spec.shirabe.onSuccess): one job, whether it waits, runs or has ended,
-// and why.
+// What follows the experiment (spec.shirabe.onSuccess): one job, whether it waits, runs or has
+// ended, and why.
 import type { Experiment, FollowUpStatus } from "../api/records.js";
 import { numberOf } from "../api/records.js";
 import { age, clock, count, duration, money, plural, shellWord, short } from "../format.js";
@@ -45,7 +45,9 @@ function factsOf(status: FollowUpStatus, currency: string, now: number): Fact[] 
     });
   }
   if ((status.cost ?? 0) > 0) {
-    facts.push({ name: "Cost", value: money(status.cost, currency), more: "beside that of trials" });
+    facts.push({
+      name: "Cost", value: money(status.cost, currency), more: "beside that of trials",
+    });
   }
   return facts;
 }
