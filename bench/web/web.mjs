@@ -95,6 +95,7 @@ function ms(value) {
 }
 
 function size(bytes) {
+  if (Number.isNaN(bytes)) return "–";
   return bytes >= 1e6 ? `${(bytes / 1e6).toFixed(1)} MB` : `${(bytes / 1e3).toFixed(0)} kB`;
 }
 

@@ -23,6 +23,7 @@ constexpr double kUneven = 0.5;  // trials that stand for the space no better th
 constexpr uint64_t kMaxSigns = 16384;
 constexpr uint64_t kMaxCategories = 1024;  // beyond them two may share their signs
 constexpr Index kBatch = 64;               // points whose covariances are in memory together
+constexpr Index kRowsTogether = 4;         // that a processor multiplies at once
 constexpr int kKnots = 2048;               // of a table
 constexpr double kEnd = 0.1;               // the share of the range that tells a slope at its end
 constexpr double kFreedom = 5;             // degrees, of a Matérn-5/2
@@ -159,33 +160,35 @@ void PosteriorFunctions::AddModels(const gp::InputLayout& layout, const gp::Post
   }
 }
 
-void PosteriorFunctions::AddModel(const gp::InputLayout& layout, gp::Posterior posterior,
+void PosteriorFunctions::AddModel(const gp::InputLayout& layout, const gp::Posterior& posterior,
                                   const VectorXd& y, Share part) {
   const auto [draws, sets] = part;
   const double deviation = std::sqrt(posterior.theta().noise());
-  MatrixXd targets = y.replicate(1, draws + 1);
-  Model model{std::move(posterior), {}, draws};
+  Model model{{posterior.theta(), posterior.inputs()}, {}, posterior.MeanOf(y), {}, draws};
+  MatrixXd targets = (y.array() - model.mean).matrix().replicate(1, draws + 1);
   Rng rng = rng_.Fork(models_.size() + 1);
   Index first = 1;
   for (int i = 0; i < sets; ++i) {
-    FeatureSet set{MakeBlocks(layout, model.posterior.theta(), rng), {}};
+    FeatureSet set{MakeBlocks(layout, posterior.theta(), rng), {}};
     const int share = draws / sets + (i < draws % sets ? 1 : 0);
     set.weights.resize(kFeatures * static_cast<Index>(set.blocks.size()), share);
     for (float& weight : set.weights.reshaped()) weight = static_cast<float>(rng.Normal());
     auto own = targets.middleCols(first, share);
-    own -= set.At(model.posterior.inputs());
+    own -= set.At(posterior.inputs());
     for (double& target : own.reshaped()) target -= deviation * rng.Normal();
     first += share;
     model.sets.push_back(std::move(set));
   }
-  model.posterior.SetTargets(targets);
+  const Index rows = (draws + kRowsTogether) / kRowsTogether * kRowsTogether;
+  model.weights = MatrixXd::Zero(rows, y.size());
+  model.weights.topRows(draws + 1) = posterior.Solve(targets).transpose();
   draws_ += draws;
   models_.push_back(std::move(model));
 }
 
 Index PosteriorFunctions::cost() const {
   Index cost = 0;
-  for (const Model& model : models_) cost += model.posterior.size();
+  for (const Model& model : models_) cost += model.covariances.rows();
   return cost;
 }
 
@@ -213,16 +216,18 @@ MatrixXd PosteriorFunctions::FeatureSet::At(const gp::Inputs& points) const {
 }
 
 MatrixXd PosteriorFunctions::Losses(const gp::Inputs& points) const {
-  MatrixXd losses = MatrixXd::Zero(points.rows(), count());
+  MatrixXd losses = MatrixXd::Zero(points.rows(), count()), k, means;
   for (Index begin = 0; begin < points.rows() && !IsCancelled(); begin += kBatch) {
     const Index size = std::min(kBatch, points.rows() - begin);
     const gp::Inputs batch = points.Rows(begin, size);
     auto part = losses.middleRows(begin, size);
     Index first = 1;
     for (const Model& model : models_) {
-      const MatrixXd means = model.posterior.Mean(batch);
-      if (&model == &models_.front()) part.col(0) = means.col(0);
-      part.middleCols(first, model.draws) = means.rightCols(model.draws);
+      model.covariances.With(batch, k);
+      means.noalias() = model.weights * k;
+      means.array() += model.mean;
+      if (&model == &models_.front()) part.col(0) = means.row(0).transpose();
+      part.middleCols(first, model.draws) = means.middleRows(1, model.draws).transpose();
       for (const FeatureSet& set : model.sets) {
         part.middleCols(first, set.weights.cols()) += set.At(batch);
         first += set.weights.cols();

@@ -77,8 +77,10 @@ class PosteriorFunctions {
   };
   // A posterior with the targets of some draws: y, and y - g_s(X) - ε_s for each.
   struct Model {
-    gp::Posterior posterior;
-    std::vector<FeatureSet> sets;  // of its draws, in their order
+    gp::Covariances covariances;
+    Eigen::MatrixXd weights;  // K⁻¹ (y - β) and those of the draws, a row each; zeros below
+    double mean;              // β
+    std::vector<FeatureSet> sets;  // of the draws, in their order
     Eigen::Index draws;
   };
 
@@ -93,8 +95,8 @@ class PosteriorFunctions {
                           Rng& rng);
   static void FillCategorical(Block& block, const gp::InputLayout& layout, const gp::Theta& theta,
                               Rng& rng);
-  void AddModel(const gp::InputLayout& layout, gp::Posterior posterior, const Eigen::VectorXd& y,
-                Share share);
+  void AddModel(const gp::InputLayout& layout, const gp::Posterior& posterior,
+                const Eigen::VectorXd& y, Share share);
   // With a θ for each of some sets.
   void AddModels(const gp::InputLayout& layout, const gp::Posterior& posterior,
                  const Eigen::VectorXd& y, int draws);

@@ -77,15 +77,20 @@ MatrixXd LowerHalfOfSquare(const MatrixXd& l) {
   return square;
 }
 
-// L⁻¹ of k with noise, after as much jitter as it takes.
-MatrixXd InverseFactor(MatrixXd k, const Theta& theta) {
+// L⁻¹ of K, after as much jitter as it takes. L takes the place of K: of a thousand points each of
+// them has 8 MB, which the kernel clears page by page.
+MatrixXd InverseFactor(const Theta& theta, const Inputs& inputs) {
+  MatrixXd k = LowerCovariance(theta, inputs);
   k.diagonal().array() += theta.noise() + kSettled;
-  LLT<MatrixXd> factor(k);
+  VectorXd diagonal = k.diagonal();
+  LLT<Eigen::Ref<MatrixXd>> factor(k);
   for (double jitter = 1e-10; factor.info() != Eigen::Success && jitter < 1e3; jitter *= 10) {
-    k.diagonal().array() += jitter * theta.scale();
+    diagonal.array() += jitter * theta.scale();
+    k = LowerCovariance(theta, inputs);
+    k.diagonal() = diagonal;
     factor.compute(k);
   }
-  return TriangularInverse(factor.matrixLLT());
+  return TriangularInverse(k);
 }
 
 }  // namespace
@@ -115,17 +120,17 @@ double NegativeLogPosterior(const Theta& theta, const Inputs& inputs, const Vect
   const Gram gram(theta, inputs);
   MatrixXd k = gram.k();
   k.diagonal().array() += theta.noise() + kSettled;
-  const LLT<MatrixXd> factor(k);
+  const LLT<Eigen::Ref<MatrixXd>> factor(k);  // in its place
   if (factor.info() != Eigen::Success) {
     gradient = VectorXd::Zero(theta.values.size());
     return std::numeric_limits<double>::infinity();
   }
-  MatrixXd precision = LowerHalfOfSquare(TriangularInverse(factor.matrixLLT()));
+  MatrixXd precision = LowerHalfOfSquare(TriangularInverse(k));
   const auto symmetric = precision.selfadjointView<Eigen::Lower>();
   const VectorXd ones = symmetric * VectorXd::Ones(n);
   const VectorXd residual = y.array() - ones.dot(y) / ones.sum();
   const VectorXd alpha = symmetric * residual;
-  const double log_determinant = factor.matrixLLT().diagonal().array().log().sum();
+  const double log_determinant = k.diagonal().array().log().sum();
   const double value = 0.5 * residual.dot(alpha) + log_determinant;
 
   // ∂(-log p)/∂K = ½ (K⁻¹ - α αᵀ); β needs no term of its own, being the best one.
@@ -159,25 +164,28 @@ Fitted Fit(const Inputs& inputs, const VectorXd& y, const Theta& start) {
 }
 
 Posterior::Posterior(const Theta& theta, const Inputs& inputs)
-    : theta_(theta),
-      inputs_(inputs),
-      inverse_(InverseFactor(Covary(theta, inputs, inputs, Slopes::kNo).k, theta)) {}
+    : theta_(theta), inputs_(inputs), inverse_(InverseFactor(theta, inputs)) {}
 
 Posterior::Posterior(const Theta& theta, const Inputs& inputs, MatrixXd inverse)
     : theta_(theta), inputs_(inputs), inverse_(std::move(inverse)) {}
 
 void Posterior::SetTargets(const MatrixXd& y, std::optional<double> mean) {
-  const auto lower = inverse_.triangularView<Eigen::Lower>();
   y_ = y;
-  if (mean) {
-    mean_ = *mean;
-  } else {
-    const VectorXd ones = lower * VectorXd::Ones(size());
-    const VectorXd first = lower * VectorXd(y.col(0));
-    mean_ = ones.dot(first) / ones.squaredNorm();
-  }
-  whitened_ = lower * MatrixXd(y.array() - mean_);
+  mean_ = mean ? *mean : MeanOf(y.col(0));
+  whitened_ = inverse_.triangularView<Eigen::Lower>() * MatrixXd(y.array() - mean_);
   alpha_ = inverse_.transpose().triangularView<Eigen::Upper>() * whitened_;
+}
+
+double Posterior::MeanOf(const VectorXd& y) const {
+  const auto lower = inverse_.triangularView<Eigen::Lower>();
+  const VectorXd ones = lower * VectorXd::Ones(size());
+  const VectorXd first = lower * y;
+  return ones.dot(first) / ones.squaredNorm();
+}
+
+MatrixXd Posterior::Solve(const MatrixXd& y) const {
+  const MatrixXd whitened = inverse_.triangularView<Eigen::Lower>() * y;
+  return inverse_.transpose().triangularView<Eigen::Upper>() * whitened;
 }
 
 void Posterior::Split(Index scenarios) {

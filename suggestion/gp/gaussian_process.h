@@ -81,6 +81,10 @@ class Posterior {
                            const Eigen::MatrixXd& mean_bar,
                            const Eigen::VectorXd& variance_bar) const;
 
+  // The same of other values than the targets: β of one scenario, and K⁻¹ y of several.
+  double MeanOf(const Eigen::VectorXd& y) const;
+  Eigen::MatrixXd Solve(const Eigen::MatrixXd& y) const;
+
   // Each observed point as the others predict it, in the first scenario.
   Eigen::VectorXd LeaveOneOut() const;
 

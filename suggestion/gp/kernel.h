@@ -60,6 +60,24 @@ struct Covariance {
 };
 enum class Slopes { kNo, kYes };
 Covariance Covary(const Theta& theta, const Inputs& a, const Inputs& b, Slopes slopes);
+// The lower half of Covary's k of `a` with itself, bit by bit; what stands above it is not k.
+Eigen::MatrixXd LowerCovariance(const Theta& theta, const Inputs& a);
+
+// k between the same rows and thousands of others, a batch at a time, as Covary gives it up to
+// rounding, without what each batch would compute again.
+class Covariances {
+ public:
+  Covariances(const Theta& theta, const Inputs& a);
+  Eigen::Index rows() const { return rows_; }
+  // n × rows of `b`; the memory of `k` is used again.
+  void With(const Inputs& b, Eigen::MatrixXd& k) const;
+
+ private:
+  Theta theta_;
+  Eigen::Index rows_;
+  Inputs inputs_;      // x is not kept
+  Eigen::MatrixXd z_;  // -2 x / ℓ, |x / ℓ|², 1: times x' / ℓ, 1, |x' / ℓ|² it is r²
+};
 
 // k of the rows of `a` among themselves, with ½ Σ_ij weights_ij ∂k_ij/∂θ_t for all θ but the noise
 // (whose place is 0). Of symmetric matrices only the lower half is computed and read.

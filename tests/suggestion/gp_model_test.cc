@@ -70,6 +70,71 @@ TEST(GpModel, CovarianceFollowsItsFormula) {
   }
 }
 
+// Of one point and of more than are computed together; of the last bits, too, since the same seed
+// gives the same points.
+TEST(GpModel, TheLowerHalfIsThatOfTheCovarianceBitByBit) {
+  for (const int n : {1, 2, 7, 47, 48, 95, 96, 97, 150, 203}) {
+    for (const Shape& shape : {Shape{n, 1, 0}, Shape{n, 3, 0}, Shape{n, 20, 0}, Shape{n, 2, 2}}) {
+      SCOPED_TRACE(Name(shape));
+      const Inputs inputs = RandomInputs(shape, 1);
+      const Theta theta = RandomTheta(shape, 3);
+      const MatrixXd half = LowerCovariance(theta, inputs).triangularView<Eigen::Lower>();
+      const MatrixXd all = Covary(theta, inputs, inputs, Slopes::kNo).k;
+      EXPECT_EQ(half, MatrixXd(all.triangularView<Eigen::Lower>()));
+    }
+  }
+}
+
+TEST(GpModel, CovariancesOfManyBatchesFollowTheFormula) {
+  for (const Shape& shape : kShapes) {
+    SCOPED_TRACE(Name(shape));
+    const Inputs a = RandomInputs(shape, 1);
+    const Theta theta = RandomTheta(shape, 3);
+    const Covariances covariances(theta, a);
+    MatrixXd k;
+    for (const uint64_t seed : {1, 2, 3}) {  // the first are `a` itself, at no distance
+      const Inputs b = RandomInputs({static_cast<int>(5 + seed), shape.numeric, shape.categorical},
+                                    seed == 1 ? 1 : 10 + seed);
+      covariances.With(b, k);
+      ASSERT_EQ(k.rows(), covariances.rows());
+      ASSERT_EQ(k.cols(), b.rows());
+      for (Index i = 0; i < a.rows(); ++i) {
+        for (Index j = 0; j < b.rows(); ++j) {
+          EXPECT_NEAR(k(i, j), PlainCovariance(theta, a.Row(i), b.Row(j)), 1e-12 * theta.scale());
+        }
+      }
+    }
+  }
+}
+
+TEST(GpModel, FarPointsHaveNoCovariance) {
+  const Inputs a = RandomInputs({40, 2, 0}, 1);
+  Inputs b = RandomInputs({3, 2, 0}, 2);
+  Theta theta = DefaultTheta(2, 0);
+  theta.values.head(2).setConstant(std::log(1e-3));  // r up to 1,400: exp(-√5 r) is 0
+  MatrixXd k;
+  Covariances(theta, a).With(b, k);
+  EXPECT_TRUE(k.allFinite());
+  for (Index i = 0; i < a.rows(); ++i) {
+    for (Index j = 0; j < b.rows(); ++j) {
+      const double plain = PlainCovariance(theta, a.Row(i), b.Row(j));
+      EXPECT_NEAR(k(i, j), plain, 1e-9 * plain + 1e-290);
+    }
+  }
+}
+
+TEST(GpModel, OtherValuesAreSolvedForLikeTargets) {
+  const Inputs inputs = RandomInputs({30, 3, 1}, 4);
+  Posterior posterior(DefaultTheta(3, 1), inputs);
+  const VectorXd y = ValuesAt(inputs);
+  posterior.SetTargets(y);
+  EXPECT_EQ(posterior.MeanOf(y), posterior.mean());
+  const MatrixXd k = PlainGram(posterior.theta(), inputs);
+  MatrixXd several(inputs.rows(), 2);
+  several << y, y.reverse();
+  EXPECT_LT((k * posterior.Solve(several) - several).cwiseAbs().maxCoeff(), 1e-9);
+}
+
 TEST(GpModel, TheGradientOfTheFitIsThatOfItsValue) {
   for (const Shape& shape : kShapes) {
     SCOPED_TRACE(Name(shape));

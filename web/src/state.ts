@@ -27,6 +27,7 @@ const LOOKS: Record<string, [Tone, Shape, string]> = {
   Paused: ["pause", "bars", "paused"],
   Stopping: ["pause", "half", "stopping"],
   Infeasible: ["bad", "slash", "infeasible"],
+  Skipped: ["lost", "slash", "skipped"],
 };
 
 // A state that this page does not know is shown by its own word.
@@ -153,8 +154,12 @@ export function bestOf(experiment: Experiment): number {
 }
 
 export function bestNumber(experiment: Experiment): number {
-  const name = experiment.status?.currentOptimalTrial?.bestTrialName ?? "";
-  return Number(/-(\d+)$/.exec(name)?.[1] ?? 0);
+  return trialNumberIn(experiment.status?.currentOptimalTrial?.bestTrialName ?? "");
+}
+
+// Of a trial by its name: digits-7 is 7.
+export function trialNumberIn(trialName: string): number {
+  return Number(/-(\d+)$/.exec(trialName)?.[1] ?? 0);
 }
 
 export function trialState(trial: Trial): string {

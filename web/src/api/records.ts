@@ -74,6 +74,7 @@ export interface Experiment {
       additionalObjectives?: AdditionalObjective[];
       constraints?: ResultConstraint[];
       objectiveReference?: number;
+      onSuccess?: unknown;
     };
   };
   status?: {
@@ -116,7 +117,25 @@ export interface ExperimentExtras extends Annotated {
   createdBy?: { name: string; door: string; time?: string };
   stopRule?: { rule: string; message: string };
   front?: Front;
+  onSuccess?: FollowUpStatus;
   [key: string]: unknown;
+}
+
+// What became of spec.shirabe.onSuccess; there once the experiment has succeeded.
+export interface FollowUpStatus {
+  phase: "Pending" | "Running" | "Succeeded" | "Failed" | "Skipped";
+  bestTrialName?: string;
+  objective?: number | string;
+  attempts?: number;
+  failures?: number;
+  preemptions?: number;
+  message?: string;
+  waiting?: string;
+  startTime?: string;
+  completionTime?: string;
+  notBefore?: string;
+  resumedFromStep?: number | string;
+  cost?: number;
 }
 
 // Of several objectives; its first 100 trials: those that reach all goals, then by the first.

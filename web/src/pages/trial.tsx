@@ -10,7 +10,7 @@ import type { Attempt, Checkpoint, Experiment, Trial } from "../api/records.js";
 import { plural } from "../format.js";
 import { useKeys } from "../keys.js";
 import { useChanges, useLoad } from "../load.js";
-import { isEnded, metricValue, trialState } from "../state.js";
+import { bestNumber, isEnded, metricValue, trialState } from "../state.js";
 import { confirmed, note, noteError } from "../ui/dialog.js";
 import { State } from "../ui/state.js";
 import { TryForm } from "../ui/try_form.js";
@@ -51,10 +51,8 @@ async function load(
     listAttempts(key, number, abort),
     listCheckpoints(key, number, abort),
   ]);
-  const bestName = experiment.status?.currentOptimalTrial?.bestTrialName ?? "";
-  const bestNumber = Number(/-(\d+)$/.exec(bestName)?.[1] ?? 0);
-  const best =
-    bestNumber > 0 && bestNumber !== number ? await getTrial(key, bestNumber, abort) : null;
+  const bestOne = bestNumber(experiment);
+  const best = bestOne > 0 && bestOne !== number ? await getTrial(key, bestOne, abort) : null;
   return { key, number, experiment, trial, best, attempts, checkpoints };
 }
 

@@ -21,6 +21,7 @@ import { Empty, Panel } from "../ui/panel.js";
 import { Progress, progressFacts } from "../ui/progress.js";
 import { State } from "../ui/state.js";
 import { link } from "../url.js";
+import { FollowUp } from "./follow_up.js";
 import { History } from "./history.js";
 
 export function argumentsOf(assignments: Assignment[]): string {
@@ -339,6 +340,7 @@ export default function Overview() {
       <Best />
       <History class="two-thirds" />
       <Standing />
+      <FollowUp />
       <Now />
       <Next />
     </div>

@@ -9,6 +9,7 @@ import { constraintWords, constraintsOf, objectivesOf } from "../objectives.js";
 import type { Shared } from "../pages/context.js";
 import { namespaceFlag, toggleTrial, useShared } from "../pages/context.js";
 import { Standing, lossesOf, pickByWeights } from "../pareto.js";
+import { trialNumberIn } from "../state.js";
 import { copy } from "../ui/dialog.js";
 import { Grid } from "../ui/grid.js";
 import { Command, Empty, Panel } from "../ui/panel.js";
@@ -17,7 +18,7 @@ import { go, link, param, setParams } from "../url.js";
 import type { Scene } from "./pareto_chart.js";
 
 export function numberIn(trial: FrontTrial): number {
-  return Number(/-(\d+)$/.exec(trial.trialName)?.[1] ?? 0);
+  return trialNumberIn(trial.trialName);
 }
 
 function frontIn(experiment: Experiment): Front {

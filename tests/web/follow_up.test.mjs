@@ -1,0 +1,92 @@
+// What follows an experiment (spec.shirabe.onSuccess), on its overview: awaited, running,
+// succeeded, failed with its reason, and where nothing follows.
+import assert from "node:assert/strict";
+import fs from "node:fs";
+import path from "node:path";
+import { before, test } from "node:test";
+import { newHome, on, serve, violations } from "./harness.mjs";
+
+const HELD = "follow-held", GATE = "follow-gate";
+let home, server;
+
+// The example, whose job first waits for a file and then does `then`; so does each trial of one
+// that is `held`.
+function example(name, { then, held = false }) {
+  const file = (word) => path.join(home, `${word}-${name}`);
+  const wait = (word) => `until [ -e ${file(word)} ]; do sleep 0.05; done; `;
+  return fs.readFileSync("deploy/examples/deploy.yaml", "utf8")
+    .replace("/tmp/shirabe-served", file("served"))
+    .replace("\n  name: deploy\n", `\n  name: ${name}\n`)
+    .replace("backoffLimit: 2", "backoffLimit: 0")
+    .replace('mkdir -p "$SERVED"', `${wait(GATE)}${then}; mkdir -p "$SERVED"`)
+    .replace("for step in 1 2 3; do", `${held ? wait(HELD) : ""}for step in 1 2 3; do`);
+}
+
+const open = (word, name) => fs.writeFileSync(path.join(home, `${word}-${name}`), "");
+const create = (name, how) => server.call("POST", "/api/v1/experiments", example(name, how));
+const panelOf = (page) => page.getByRole("region", { name: "What follows", exact: true });
+
+before(async () => {
+  home = newHome();
+  server = await serve({ home });
+});
+
+test("it is awaited, runs, and has succeeded, without a reload", async () => {
+  await create("deploy", { then: "echo on", held: true });
+  await on(server, "#/e/default/deploy", async (page) => {
+    const panel = panelOf(page);
+    await panel.getByText("It is run once the experiment has succeeded.").waitFor();
+    open(HELD, "deploy");
+    await panel.getByText("running", { exact: true }).waitFor();
+    await panel.getByText("Running for").waitFor();
+    await panel.getByText("shirabe logs deploy/on-success").waitFor();
+    open(GATE, "deploy");
+    await panel.getByText("succeeded", { exact: true }).waitFor();
+    const { status } = await server.call(
+      "GET", "/api/v1/namespaces/default/experiments/deploy");
+    const trial = status.currentOptimalTrial.bestTrialName.split("-").at(-1);
+    const link = panel.getByRole("link", { name: `trial ${trial}`, exact: true });
+    assert.equal(await link.getAttribute("href"), `#/t/default/deploy/${trial}`);
+    assert.match(await panel.innerText(), /a copy of its checkpoint of step 3\./);
+    assert.match(await panel.innerText(), /Attempts\s*1\s*0 ended with an error, 0 preemptions/);
+    await panel.getByRole("button", { name: /more$/ }).click();
+    await page.getByRole("menuitem", { name: "As table" }).click();
+    await panel.getByRole("row", { name: /^State succeeded/ }).waitFor();
+  });
+});
+
+test("one that failed says why, light and dark", async () => {
+  await create("broken", { then: "exit 3" });
+  open(GATE, "broken");
+  for (const colorScheme of ["light", "dark"]) {
+    await on(server, "#/e/default/broken", async (page) => {
+      const panel = panelOf(page);
+      await panel.getByText("failed", { exact: true }).waitFor();
+      const { status } = await server.call(
+        "GET", "/api/v1/namespaces/default/experiments/broken");
+      const { message } = status.shirabe.onSuccess;
+      assert.match(message, /\b3\b/);
+      await panel.getByText(message).waitFor();
+      await panel.getByText("1 ended with an error").waitFor();
+      assert.deepEqual(await violations(page), []);
+    }, { colorScheme });
+  }
+});
+
+test("of an experiment that was stopped nothing follows, and of one without a job nothing is said",
+  async () => {
+    await create("halted", { then: "echo on", held: true });
+    await server.call("POST", "/api/v1/namespaces/default/experiments/halted:stop");
+    await on(server, "#/e/default/halted", async (page) => {
+      const panel = panelOf(page);
+      await panel.getByText("skipped", { exact: true }).waitFor();
+    });
+    const plain = example("plain", { then: "echo on" })
+      .replace(/\n {4}onSuccess:[^]*?(?=\n {2}\w)/, "");
+    assert.ok(!/\n +onSuccess:/.test(plain));
+    await server.call("POST", "/api/v1/experiments", plain);
+    await on(server, "#/e/default/plain", async (page) => {
+      await page.getByRole("region", { name: "Now", exact: true }).waitFor();
+      assert.equal(await panelOf(page).count(), 0);
+    });
+  });
