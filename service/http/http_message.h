@@ -47,6 +47,8 @@ class PieceSource {
   virtual StatusOr<Piece> Next() = 0;
   // A stream of events: kept alive by comments, ended when the server stops.
   virtual bool live() const { return false; }
+  // Next may wait for another machine, and is called where that holds no one else up.
+  virtual bool slow() const { return false; }
   virtual absl::Duration Poll() const { return absl::InfiniteDuration(); }
 };
 
@@ -80,6 +82,7 @@ struct HttpReply {
   std::string body = {};
   HttpHeaders headers = {};
   std::unique_ptr<PieceSource> source = nullptr;    // instead of `body`
+  std::optional<int64_t> length = {};               // of all that `source` will give, where known
   std::unique_ptr<PendingReply> pending = nullptr;  // instead of all of it
 };
 
@@ -93,7 +96,8 @@ StatusOr<HttpTarget> ParseTarget(const std::string& target);
 // How a connection goes on after a reply.
 struct ReplyFrame {
   bool keep_alive = true;
-  bool chunked = false;   // for replies with a source; else their end is that of the connection
+  bool chunked = false;   // for replies with a source; else their end is that of the connection,
+                          // or follows from their length
   std::string date = {};  // of the Date header
 };
 // Everything before the body, with the empty line. Values that would break a header are blanked.
