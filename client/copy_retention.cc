@@ -120,7 +120,7 @@ class CopyRemover {
     return due && *due < options_.clock->Now();
   }
 
-  // kAlreadyExists: somebody runs it; kFailedPrecondition: it is needed after all.
+  // kAlreadyExists: it is run; kFailedPrecondition: it is needed after all.
   Status Remove(const ExperimentKey& key) {
     CopiesLease lease(store_, options_.clock, key);
     if (!options_.dry_run) RETURN_IF_ERROR(lease.Acquire());

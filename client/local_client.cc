@@ -75,7 +75,7 @@ class StoreClient : public LocalClient {
   Status CheckToken(const TrialKey& key, const std::string& token) override;
   void Attach(experiment::Controller* controller) override { controller_ = controller; }
   db::Store& store() override { return *store_; }
-  std::shared_ptr<const artifacts::StoreTable> stores() const override { return options_.stores; }
+  decltype(LocalOptions::stores) stores() const override { return options_.stores; }
   void SetNamespaces(NamespaceUid uid) override { namespaces_.Set(std::move(uid)); }
 
   StatusOr<std::unique_ptr<experiment::Controller>> MakeController(ExecutionOptions machines,

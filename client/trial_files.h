@@ -45,8 +45,7 @@ class TrialFiles {
   void AddTo(MethodTable& table);
 
  private:
-  // shared: by the cache and those who read it just now
-  using ManifestPtr = std::shared_ptr<const trial::Manifest>;
+  using ManifestPtr = std::shared_ptr<const trial::Manifest>;  // shared: by those who read it
   struct Folder;
 
   Status ListFiles(const v1::FilesRequest& request, const Sink& sink);

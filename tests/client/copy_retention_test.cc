@@ -179,7 +179,7 @@ TEST_F(CopyRetentionTest, AfterAFailureItIsDoneTheNextTime) {
 TEST_F(CopyRetentionTest, InterruptedItIsBegunAgain) {
   Put(EndedOne());
   clock_.Advance(absl::Hours(24) * 3);
-  fs::remove(home_ + "/store/default/_/copied/1/1/4/files/00");
+  fs::remove_all(home_ + "/store/default/_/copied/1/1/4/files");
   // The lease of one that was killed runs out.
   ASSERT_TRUE(client_->store()
                   .AcquireLease({.experiment = kCopied,
