@@ -116,6 +116,12 @@ Status StoreTable::Check(const std::string& store, const std::string& ns) const 
                                    " may use: the administrator names them with --stores FILE"));
 }
 
+std::optional<double> StoreTable::KeepDays(const std::string& store) const {
+  const auto found = entries_.find(store);
+  if (found == entries_.end() || !found->second.entry.has_keep_days()) return std::nullopt;
+  return found->second.entry.keep_days();
+}
+
 StatusOr<std::shared_ptr<ArtifactStore>> StoreTable::Find(  // shared: with threads
     const std::string& store, const std::string& ns) const {
   RETURN_IF_ERROR(Check(store, ns));

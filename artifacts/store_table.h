@@ -7,6 +7,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "artifacts/artifact_store.h"
@@ -24,6 +25,9 @@ class StoreTable {
   // kInvalidArgument, naming spec.shirabe.artifacts.store and the fix, unless the namespace may use
   // the store.
   Status Check(const std::string& store, const std::string& ns) const;
+
+  // How long what an experiment has had copied there stays after its end; nullopt = for ever.
+  std::optional<double> KeepDays(const std::string& store) const;
 
   // The namespace's part of the store; the errors of Check. It outlives the table's callers.
   StatusOr<std::shared_ptr<ArtifactStore>> Find(const std::string& store,  // shared: with threads

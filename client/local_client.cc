@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <optional>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -20,6 +19,7 @@
 #include "client/store_analyses.h"
 #include "client/store_reads.h"
 #include "client/suggestion_preview.h"
+#include "client/trial_files.h"
 #include "client/wire_format.h"
 #include "experiment/conditions.h"
 #include "experiment/observation_ingest.h"
@@ -56,6 +56,7 @@ class StoreClient : public LocalClient {
     reads_.AddTo(methods_);
     charts_.AddTo(methods_);
     analyses_.AddTo(methods_);
+    files_.AddTo(methods_);
     methods_.Add("Suggest", this, &StoreClient::Suggest);
     methods_.Add("SubmitExperiment", this, &StoreClient::SubmitExperiment);
     methods_.Add("ImportExperiment", this, &StoreClient::ImportExperiment);
@@ -71,10 +72,10 @@ class StoreClient : public LocalClient {
   }
   std::string LogLocation(const AttemptKey& key) override { return layout_.Paths(key).log; }
   Status DeleteExperiment(const v1::DeleteRequest& request, const Wait& wait) override;
-
   Status CheckToken(const TrialKey& key, const std::string& token) override;
   void Attach(experiment::Controller* controller) override { controller_ = controller; }
   db::Store& store() override { return *store_; }
+  decltype(LocalOptions::stores) stores() const override { return options_.stores; }
   void SetNamespaces(NamespaceUid uid) override { namespaces_.Set(std::move(uid)); }
 
   StatusOr<std::unique_ptr<experiment::Controller>> MakeController(ExecutionOptions machines,
@@ -130,6 +131,8 @@ class StoreClient : public LocalClient {
   StoreReads reads_{store_.get(), options_.clock, &layout_, &namespaces_};
   ChartReads charts_{store_.get(), options_.clock, &namespaces_};
   StoreAnalyses analyses_{store_.get(), &namespaces_};
+  TrialFiles files_{{store_.get(), &layout_, &namespaces_, options_.stores,
+                     [this] { return cluster_ != nullptr; }}};
   MethodTable methods_;
 };
 

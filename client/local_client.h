@@ -68,6 +68,8 @@ class LocalClient : public Client {
   // What this is a client of, for those who look after it (client/store_backup.h,
   // client/store_prune.h); what concerns experiments goes through the methods.
   virtual db::Store& store() = 0;
+  // As it was opened with; null = none are known.
+  virtual std::shared_ptr<const artifacts::StoreTable> stores() const = 0;  // shared: as above
 
   // From now on this controller, which lasts as long as the client is used, is told at once what is
   // asked of the experiments that it owns; null = none is.

@@ -23,6 +23,9 @@ class ForwardingClient : public client::LocalClient {
   void SetNamespaces(client::NamespaceUid /*uid*/) override {}
   // For backups and pruning, which no page asks for: there may be none.
   db::Store& store() override;
+  std::shared_ptr<const artifacts::StoreTable> stores() const override {  // shared: the interface
+    return nullptr;
+  }
   void Attach(experiment::Controller* /*controller*/) override {}
 
  private:

@@ -181,7 +181,7 @@ StatusOr<LocalSession> OpenLocal(const Globals& globals, bool read_only) {
   ASSIGN_OR_RETURN(client::StateLocation place, StateLocationOf(globals));
   client::LocalOptions options{.place = place, .read_only = read_only, .clock = RealClock()};
   if (!read_only) options.actor = ThisUser();
-  if (!read_only) {
+  if (!read_only || globals.knows_stores) {
     ASSIGN_OR_RETURN(options.stores, FindStores(globals, place));
   }
   auto opened = client::LocalClient::Open(std::move(options));

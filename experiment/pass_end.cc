@@ -2,9 +2,11 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/open_beneath.h"
 #include "base/printable.h"
+#include "base/text/number.h"
 #include "base/timestamp.h"
 #include "experiment/attempt_request.h"
 #include "experiment/pass_steps.h"
@@ -213,6 +215,19 @@ void FinishTrial(const TrialEdit& edit, const NextStep& next) {
   CloseAs(next.phase, edit);
 }
 
+// Those of an attempt that is followed by another are not what the trial will leave.
+void RecordOutputs(const TrialEdit& edit, v1::Checkpoint outputs, const NextStep& next) {
+  if (next.kind == NextStep::Kind::kRetry) {
+    edit.delta.effects().prune.push_back(std::move(outputs));
+    return;
+  }
+  edit.delta.AddEvent(
+      edit.trial.trial(), false, "OutputsCopied",
+      absl::StrCat(FormatBytes(outputs.bytes()), ", to ", Printable(outputs.location())));
+  *outputs.mutable_time() = ToProto(edit.in.now);
+  *edit.trial.mutable_trial().mutable_outputs() = std::move(outputs);
+}
+
 }  // namespace
 
 void FinishAttempt(const TrialEdit& edit, const trial::AttemptStatus& observed) {
@@ -228,6 +243,10 @@ void FinishAttempt(const TrialEdit& edit, const trial::AttemptStatus& observed) 
     edit.delta.AddEvent(edit.trial.trial(), true, "CheckpointsNotCopied",
                         Printable(observed.uncopied) + "; they stay on this machine");
   }
+  if (!observed.outputs_uncopied.empty()) {
+    edit.delta.AddEvent(edit.trial.trial(), true, "OutputsNotCopied",
+                        Printable(observed.outputs_uncopied) + "; they stay on this machine");
+  }
   v1::Trial& trial = edit.trial.mutable_trial();
   if (LeftNewerCheckpoint(edit.trial)) {
     trial.set_fruitless(0);
@@ -236,9 +255,11 @@ void FinishAttempt(const TrialEdit& edit, const trial::AttemptStatus& observed) 
   const v1::StopRequest& stop = edit.trial.attempt().stop();
   const bool told =
       edit.trial.attempt().cause() == v1::EARLY_STOPPED && !stop.trial_reason().empty();
-  FinishTrial(edit, told ? NextAfterStop(stop.trial_reason(), trial)
-                         : NextAfter(edit.trial.attempt().cause(), observed.overdue, trial,
-                                     edit.in.state.experiment().spec().shirabe().attempts()));
+  const NextStep next = told ? NextAfterStop(stop.trial_reason(), trial)
+                             : NextAfter(edit.trial.attempt().cause(), observed.overdue, trial,
+                                         edit.in.state.experiment().spec().shirabe().attempts());
+  if (observed.outputs) RecordOutputs(edit, *observed.outputs, next);
+  FinishTrial(edit, next);
   PruneOld(edit);
 }
 

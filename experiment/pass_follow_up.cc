@@ -14,6 +14,7 @@
 #include "experiment/spec/parse_spec.h"
 #include "experiment/state/checkpoint_policy.h"
 #include "experiment/state/retry_policy.h"
+#include "trial/checkpoint/checkpoint_copy.h"
 
 namespace shirabe::experiment {
 namespace {
@@ -195,6 +196,12 @@ StatusOr<trial::AttemptRequest> FollowUpRequest(const PassInput& in, const Activ
       in.options.executor->Paths({{key, status.best_trial()}, best.record.attempts()});
   // A pod has what its own trial has written, and no other's.
   if (paths.root.empty()) environment["SHIRABE_BEST_OUTPUT_DIR"] = paths.output_dir;
+  if (const v1::Checkpoint& outputs = best.record.outputs(); !outputs.digest().empty()) {
+    const v1::ArtifactPolicy& policy = in.state.experiment().spec().shirabe().artifacts();
+    environment["SHIRABE_BEST_OUTPUT_STORE"] = policy.store();
+    environment["SHIRABE_BEST_OUTPUT_KEY"] = trial::CopyOf(policy.prefix(), outputs);
+    environment["SHIRABE_BEST_OUTPUT_DIGEST"] = outputs.digest();
+  }
   return request;
 }
 

@@ -133,6 +133,7 @@ class ListeningServer : public Server {
     sweeper_ = std::make_unique<LogSweeper>(options_.client, options_.home, options_.log_bytes);
     row_sweeper_ =
         std::make_unique<RowSweeper>(options_.client, options_.keep_observations, options_.clock);
+    copy_sweeper_ = std::make_unique<CopySweeper>(options_.client, options_.clock);
     hub_ = std::make_unique<ChangeHub>(*options_.client);
     store_metrics_ =
         std::make_unique<StoreMetrics>(StoreMetrics::Options{.client = options_.client,
@@ -361,6 +362,7 @@ class ListeningServer : public Server {
   std::unique_ptr<ExperimentOwner> experiment_owner_;
   std::unique_ptr<LogSweeper> sweeper_;
   std::unique_ptr<RowSweeper> row_sweeper_;
+  std::unique_ptr<CopySweeper> copy_sweeper_;
   std::unique_ptr<ChangeHub> hub_;
   std::unique_ptr<LongPollQueue> long_polls_;
   std::unique_ptr<StoreMetrics> store_metrics_;

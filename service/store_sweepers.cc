@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/log.h"
+#include "client/copy_retention.h"
 #include "client/leftover_files.h"
 #include "client/store_prune.h"
 
@@ -71,6 +72,41 @@ void RowSweeper::Run(std::stop_token stop) {
     }
     MutexLock lock(mutex_);
     changed_.SleepFor(lock, stop, kThinInterval);
+  }
+}
+
+namespace {
+
+constexpr absl::Duration kCopiesInterval = absl::Minutes(30);
+
+}  // namespace
+
+CopySweeper::CopySweeper(client::LocalClient* client, Clock* clock)
+    : client_(client), clock_(clock), thread_([this](std::stop_token stop) { Run(stop); }) {}
+
+CopySweeper::~CopySweeper() {
+  thread_.request_stop();
+  thread_.join();
+}
+
+void CopySweeper::Run(std::stop_token stop) {
+  while (client_->stores() != nullptr && !stop.stop_requested()) {
+    const auto removed =
+        client::RemoveOldCopies(*client_, {.ns = "", .clock = clock_, .stop = stop});
+    if (!removed.ok()) {
+      Log(LogLevel::kWarning, "failed to look for copies that may go",
+          {{"error", Message(removed.status())}});
+    } else {
+      for (const client::RemovedCopies& one : *removed) {
+        const bool failed = !one.error.empty();
+        Log(failed ? LogLevel::kWarning : LogLevel::kInfo,
+            failed ? "failed to delete copies whose time is over"
+                   : "deleted copies whose time is over",
+            {{"experiment", ToString(one.experiment)}, {"store", one.store}, {"error", one.error}});
+      }
+    }
+    MutexLock lock(mutex_);
+    changed_.SleepFor(lock, stop, kCopiesInterval);
   }
 }
 

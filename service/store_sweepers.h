@@ -51,4 +51,21 @@ class RowSweeper {
   std::jthread thread_;  // last: it uses the rest
 };
 
+// Deletes the copies in artifact stores whose time there is over (client/copy_retention.h).
+class CopySweeper {
+ public:
+  CopySweeper(client::LocalClient* client, Clock* clock);
+  // Waits for the request to a store that is under way.
+  ~CopySweeper();
+
+ private:
+  void Run(std::stop_token stop);
+
+  client::LocalClient* const client_;
+  Clock* const clock_;
+  Mutex mutex_;          // serialises nothing; changed_ wants one
+  CondVar changed_;      // only to be woken by the stop
+  std::jthread thread_;  // last: it uses the rest
+};
+
 }  // namespace shirabe::service

@@ -89,9 +89,12 @@ struct AttemptStatus {
   // without `resumed`. Complete once it has ended.
   std::vector<v1::Checkpoint> checkpoints;
   std::vector<std::string> refused;  // what it saved and cannot be committed, in words
-  // Once ended: what became of its checkpoints' copies (ArtifactPolicy), in words; "" = none.
+  // Once ended: what became of the copies of its checkpoints and outputs (ArtifactPolicy), in
+  // words; "" = none.
   std::string copied;
-  std::string uncopied;  // those that could not be made, and why
+  std::string uncopied;                   // those that could not be made, and why
+  std::optional<v1::Checkpoint> outputs;  // the copy of the trial's outputs, at step 0
+  std::string outputs_uncopied;           // why there is none
 };
 
 // What an attempt would get if it were started now.

@@ -5,6 +5,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/text/number.h"
 #include "base/timestamp.h"
 #include "client/records/enum_words.h"
 #include "view/describe_experiment.h"
@@ -129,6 +130,14 @@ std::string TrialSpentLine(const v1::Experiment& experiment, const v1::Trial& tr
   return absl::StrCat(text, ", ", MoneyText(experiment, trial.wasted_cost()));
 }
 
+// The copy of them that is in a store.
+std::string OutputsLine(const v1::Trial& trial, absl::Time now) {
+  const v1::Checkpoint& outputs = trial.outputs();
+  if (outputs.digest().empty()) return "";
+  return absl::StrCat(FormatBytes(outputs.bytes()), " in ", outputs.location(), ", copied ",
+                      When(outputs.time(), now));
+}
+
 bool EndedBadly(v1::TrialPhase phase) {
   return phase == v1::TRIAL_FAILED || phase == v1::TRIAL_METRICS_UNAVAILABLE ||
          phase == v1::TRIAL_KILLED;
@@ -197,6 +206,7 @@ StatusOr<std::string> DescribeTrial(client::Client& client, const TrialKey& key,
   page.Line("Took", TrialSpentLine(experiment, trial, records.attempts, now));
   const bool has_log = trial.attempts() > 0 && !experiment.spec().shirabe().ask_and_tell();
   if (has_log) page.Line("Log", client.LogLocation({key, trial.attempts()}));
+  page.Line("Outputs", OutputsLine(trial, now));
   page.Line("Tags", absl::StrJoin(trial.tags(), ", "));
   page.Block("Note", trial.note());
   page.Block("Constraints", ConstraintsTable(experiment.spec(), trial));

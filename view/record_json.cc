@@ -109,17 +109,21 @@ Json ConstraintResultsJson(const v1::ExperimentSpec& spec, const v1::Trial& tria
 }
 
 Json TrialExtras(const v1::Experiment& experiment, const v1::Trial& trial) {
-  Json objective, step, parent;
+  Json objective, step, parent, outputs;
   if (const auto shown = client::ShownObjective(experiment, trial)) {
     objective = NumberJson(shown->value);
     step = shown->step;
   }
   if (trial.parent().trial() > 0) parent = Shaped<v1::http::TrialParent>(trial.parent());
+  if (!trial.outputs().digest().empty()) {
+    outputs = Shaped<v1::http::TrialOutputs>(trial.outputs());
+  }
   const bool ended = client::IsTerminal(trial.phase());
   return Shaped<v1::http::TrialExtras>(
       trial, {{"objective", std::move(objective)},
               {"step", std::move(step)},
               {"parent", std::move(parent)},
+              {"outputs", std::move(outputs)},
               {"objectives", ObjectiveResultsJson(experiment.spec(), trial)},
               {"constraints", ConstraintResultsJson(experiment.spec(), trial)},
               {"notBefore", ended ? Json() : TextOrNull(FormatTime(trial.not_before()))}});
@@ -220,6 +224,8 @@ Json CheckpointJson(const v1::Checkpoint& checkpoint) {
   return Shaped<v1::http::Checkpoint>(
       checkpoint, {{"trial", TrialName({ExperimentKeyOf(checkpoint), checkpoint.trial()})}});
 }
+
+Json FileJson(const v1::FileInfo& file) { return Shaped<v1::http::File>(file); }
 
 Json EventJson(const v1::Event& event) {
   Json trial, actor;

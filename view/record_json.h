@@ -38,6 +38,7 @@ struct AttemptExtras {
 Json AttemptJson(const v1::Attempt& attempt, const AttemptExtras& extras);
 // {trial, attempt, step, bytes, digest, time, objective, location, gone}
 Json CheckpointJson(const v1::Checkpoint& checkpoint);
+Json FileJson(const v1::FileInfo& file);
 Json EventJson(const v1::Event& event);
 Json ObservationJson(const TrialKey& trial, const db::StoredObservation& row);
 // {"parameterAssignments": […], "explanation": …}

@@ -5,6 +5,7 @@
 #include "base/registry.h"
 #include "base/text/number.h"
 #include "base/timestamp.h"
+#include "client/copy_retention.h"
 #include "client/observation_retention.h"
 #include "client/store_prune.h"
 #include "cmd/session.h"
@@ -21,6 +22,7 @@ struct PruneRequest {
   std::string ended_before;
   std::optional<int64_t> keep;
   bool orphans = false;
+  bool copies = false;
   bool all_namespaces = false;
   bool dry_run = false;
 };
@@ -74,13 +76,34 @@ Status DeleteOrphans(const LocalSession& session, const PruneRequest& request) {
   return absl::OkStatus();
 }
 
+Status DeleteCopies(const LocalSession& session, const PruneRequest& request) {
+  if (!request.copies) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const auto removed,
+                   client::RemoveOldCopies(*session.client,
+                                           {.ns = request.all_namespaces ? "" : session.place.ns,
+                                            .clock = RealClock(),
+                                            .dry_run = request.dry_run}));
+  Status status;
+  for (const client::RemovedCopies& one : removed) {
+    const std::string shown = absl::StrCat("copies of experiment/", one.experiment.name,
+                                           request.all_namespaces ? " -n " + one.experiment.ns : "",
+                                           " in store ", one.store);
+    if (one.error.empty()) {
+      Out(absl::StrCat(shown, Done(request), " deleted\n"));
+    } else {
+      status = absl::UnavailableError(absl::StrCat(shown, ": ", one.error));
+    }
+  }
+  return status;
+}
+
 }  // namespace
 
 StatusOr<int> Prune(const Arguments& arguments) {
   Globals globals;
   PruneRequest request;
   Options options(
-      "prune [--ended-before AGE] [--keep-observations N] [--orphans]",
+      "prune [--ended-before AGE] [--keep-observations N] [--orphans] [--copies]",
       "Deletes what is no longer needed from this machine's store, or that of --db, while servers "
       "and trials go on, and gives the space back to the disk. Of observations stay the first, "
       "the last, the least and the greatest of each metric of a trial, and others evenly spaced; "
@@ -95,21 +118,27 @@ StatusOr<int> Prune(const Arguments& arguments) {
   options.Flag("--orphans", &request.orphans,
                "folders in the home of experiments and trials that this store does not have; those "
                "of another database that shares the home are such folders, too");
+  options.Flag("--copies", &request.copies,
+               "what experiments have had copied to stores (spec.shirabe.artifacts) and whose time "
+               "there is over: keepDays of the store and of the experiment, whichever is less, "
+               "after its end");
+  AddStores(options, &globals);
   options.Flag("-A,--all-namespaces", &request.all_namespaces, "of all namespaces");
   options.Flag("--dry-run", &request.dry_run, "only say what would be deleted");
   AddGlobals(options, &globals);
   ASSIGN_OR_RETURN(const bool done, ParseAll(options, globals, arguments));
   if (done) return 0;
-  if (request.ended_before.empty() && !request.keep && !request.orphans) {
+  if (request.ended_before.empty() && !request.keep && !request.orphans && !request.copies) {
     return UsageError(
-        "prune deletes nothing by itself: say what with --ended-before, --keep-observations or "
-        "--orphans");
+        "prune deletes nothing by itself: say what with --ended-before, --keep-observations, "
+        "--orphans or --copies");
   }
   RETURN_IF_ERROR(ParseDurationOr("--ended-before", request.ended_before, {}).status());
   ASSIGN_OR_RETURN(const LocalSession session, OpenLocal(globals, request.dry_run));
   RETURN_IF_ERROR(DeleteEnded(session, request));
   RETURN_IF_ERROR(Thin(session, request));
   RETURN_IF_ERROR(DeleteOrphans(session, request));
+  RETURN_IF_ERROR(DeleteCopies(session, request));
   if (!request.dry_run) RETURN_IF_ERROR(client::ReleaseSpace(*session.client));
   return kOk;
 }

@@ -46,7 +46,9 @@ void CheckArtifacts(const v1::ExperimentSpec& spec, Findings& findings) {
                           "callers that run trials themselves (askAndTell) keep their own "
                           "files: remove it");
   }
-  if (!policy.checkpoints()) findings.Warn(path, "nothing is copied: set checkpoints: true");
+  if (!policy.checkpoints() && !policy.outputs()) {
+    findings.Warn(path, "nothing is copied: set checkpoints: true, or outputs: true");
+  }
 }
 
 namespace {

@@ -173,8 +173,8 @@ Task<AfterReply> Exchange::Send(HttpReply reply) {
   if (class_.must_authenticate && reply.status < 300) options_.owner->SetKnown();
   if (options_.host->draining) keep_alive_ = false;
   ReleaseBody();
-  if (reply.source == nullptr) chunked_ = false;
-  if (reply.source != nullptr && !chunked_) keep_alive_ = false;
+  if (reply.source == nullptr || reply.length) chunked_ = false;
+  if (reply.source != nullptr && !chunked_ && !reply.length) keep_alive_ = false;
   std::string text = HeadOf(reply, {.keep_alive = keep_alive_,
                                     .chunked = chunked_,
                                     .date = HttpDate(options_.host->clock->Now())});

@@ -167,6 +167,8 @@ std::string HeadOf(const HttpReply& reply, const ReplyFrame& frame) {
   for (const auto& [name, value] : reply.headers) AddHeader(head, name, value);
   if (frame.chunked) {
     AddHeader(head, "Transfer-Encoding", "chunked");
+  } else if (reply.length) {
+    AddHeader(head, "Content-Length", std::to_string(*reply.length));
   } else if (reply.source == nullptr && reply.status != 204 && reply.status != 304) {
     AddHeader(head, "Content-Length", std::to_string(reply.body.size()));
   }

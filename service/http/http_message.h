@@ -41,12 +41,12 @@ struct Piece {
 class PieceSource {
  public:
   virtual ~PieceSource() = default;
-  // The next part, at most some 64 KiB. Where there is none now, an empty one: Next is called again
-  // once the store has changed or Poll has passed. An error ends the reply in the middle, so that
-  // its reader sees that it is not complete.
+  // The next part, at most some 64 KiB; an empty one if there is none now: it is asked again once
+  // the store has changed or Poll has passed. An error ends the reply in the middle, as is seen.
   virtual StatusOr<Piece> Next() = 0;
   // A stream of events: kept alive by comments, ended when the server stops.
   virtual bool live() const { return false; }
+  virtual bool slow() const { return false; }  // Next may wait for another machine
   virtual absl::Duration Poll() const { return absl::InfiniteDuration(); }
 };
 
@@ -80,6 +80,7 @@ struct HttpReply {
   std::string body = {};
   HttpHeaders headers = {};
   std::unique_ptr<PieceSource> source = nullptr;    // instead of `body`
+  std::optional<int64_t> length = {};               // of all that `source` will give, where known
   std::unique_ptr<PendingReply> pending = nullptr;  // instead of all of it
 };
 
@@ -93,7 +94,7 @@ StatusOr<HttpTarget> ParseTarget(const std::string& target);
 // How a connection goes on after a reply.
 struct ReplyFrame {
   bool keep_alive = true;
-  bool chunked = false;   // for replies with a source; else their end is that of the connection
+  bool chunked = false;   // a source of unknown length; else its end is that of the connection
   std::string date = {};  // of the Date header
 };
 // Everything before the body, with the empty line. Values that would break a header are blanked.
@@ -101,9 +102,8 @@ std::string HeadOf(const HttpReply& reply, const ReplyFrame& frame);
 // The standard's word for a status.
 const char* ReasonPhrase(int status);
 
-// Errors as HTTP says them: a status from the code, by one table, and a body
+// Errors as HTTP says them, by pure functions: a status from the code, by one table, and a body
 //   {"code": "NOT_FOUND", "message": "…", "details": [{"field": "…", "reason": "…"}]}
-// Used by the routes. Pure functions, any thread.
 
 // What is wrong with one part of a request; line and column where it was read from a text.
 struct ErrorDetail {

@@ -48,8 +48,9 @@ Task<std::optional<Piece>> PieceWriter::Next() {
   if (options_.host->draining && live_) co_return Piece{.end = true};
   if (std::exchange(silent_, false)) co_return Piece{.text = ": still here\n\n"};
   options_.connection->Expire(absl::InfiniteDuration());
-  auto next = RunIn(*options_.host->quick, *options_.caller,
-                    [source = options_.source] { return source->Next(); });
+  Workers& workers = options_.source->slow() ? *options_.host->slow : *options_.host->quick;
+  auto next =
+      RunIn(workers, *options_.caller, [source = options_.source] { return source->Next(); });
   std::optional<StatusOr<Piece>> piece = co_await std::move(next);
   // A follower that is cut off comes again, and goes on where it was.
   if (!piece || options_.connection->closed()) co_return std::nullopt;

@@ -33,10 +33,11 @@ Parameter PathParameter(const std::string& name) {
   if (name == "trial") parameter.help = "number of the trial, from 1";
   if (name == "file") parameter.help = "name of the file";
   if (name == "attempt") parameter.help = "number of the attempt, from 1";
-  if (name == "trial" || name == "attempt") {
+  if (name == "step") parameter.help = "step of the checkpoint, from 1";
+  if (name == "trial" || name == "attempt" || name == "step") {
     parameter.type = Parameter::Type::kInteger;
     parameter.min = 1;
-    parameter.max = name == "trial" ? int64_t{1} << 53 : 1 << 30;
+    parameter.max = name == "attempt" ? 1 << 30 : int64_t{1} << 53;
   }
   return parameter;
 }

@@ -28,7 +28,7 @@ pools:
 """
 # Saves a checkpoint, and fails unless it finds one.
 PROGRAM = """
-echo loss=$1; echo other=nan
+echo loss=$1; echo other=nan; echo 1 >$SHIRABE_OUTPUT_DIR/model
 if [ -n "$SHIRABE_RESUME_FROM" ]; then exit 0; fi
 mkdir $SHIRABE_CHECKPOINT_DIR/1.tmp; echo 1 >$SHIRABE_CHECKPOINT_DIR/1.tmp/weights
 mv $SHIRABE_CHECKPOINT_DIR/1.tmp $SHIRABE_CHECKPOINT_DIR/1; exit 1
@@ -93,6 +93,8 @@ BODIES = {
 
 # Parameters that an operation cannot do without.
 QUERIES = {"getPartialDependence": "parameter=x"}
+# Those that only a trial with a program has an answer to.
+RAN = {"getOutput": "path=model", "getCheckpointFile": "path=weights"}
 
 
 @unittest.skipUnless(BINARY.exists(), f"{BINARY} is not built")
@@ -189,8 +191,10 @@ class OpenapiTest(unittest.TestCase):
         if "{file}" in path:  # of the dashboard
             page = self.send("GET", "/")[2]
             path = path.replace("{file}", re.search(r"assets/([\w.-]+)", page)[1])
-        for key, value in {"namespace": "default", "name": name, "trial": 1, "attempt": 1}.items():
-            path = path.replace(f"{{{key}}}", str(value))
+        for key, value in {"namespace": "default", "name": name}.items():
+            path = path.replace(f"{{{key}}}", value)
+        for key in ("trial", "attempt", "step"):
+            path = path.replace(f"{{{key}}}", "1")
         return path + ("?after=0" if path.endswith(("/watch", "/updates")) else "")
 
     def sample(self, schema, whole):
@@ -242,7 +246,7 @@ class OpenapiTest(unittest.TestCase):
                     target = self.target(path, name) + "?" * (id in QUERIES) + QUERIES.get(id, "")
                     replies.append(self.send(method, target, body, kind=kind))
                 if method == "GET" and id not in QUERIES:
-                    ran = self.target(path, "ran")
+                    ran = self.target(path, "ran") + "?" * (id in RAN) + RAN.get(id, "")
                     replies.append(self.send(method, ran))
                     if any(p["name"] == "pageSize" for p in operation["parameters"]):
                         replies.append(self.send(method, ran + "?pageSize=1"))

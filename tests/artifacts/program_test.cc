@@ -174,6 +174,101 @@ TEST_P(ArtifactsTest, CopiesCheckpointsAndOutputsIntoAFolder) {
   EXPECT_EQ(*ReadFile(cli_.Path("third/model/step")), "4\n");
 }
 
+// ---- outputs -----------------------------------------------------------------------------------
+
+class OutputsTest : public ArtifactsTest {
+ protected:
+  void SetUp() override {
+    ArtifactsTest::SetUp();
+    if (IsSkipped()) return;
+    Specify(
+        "mkdir -p $SHIRABE_OUTPUT_DIR/deep\n"
+        "echo weights of $1 > $SHIRABE_OUTPUT_DIR/deep/model\n"
+        "until [ -e $DIR/go ]; do sleep 0.05; done\n"
+        "echo loss=$1\n");
+  }
+  void Specify(const std::string& script) {
+    SmallSpec spec{.name = "small"};
+    spec.parallel = spec.trials = 1;
+    spec.container = ScriptCommand(cli_.Write("trainer.sh", script));
+    spec.more = absl::StrCat(
+        "shirabe: {artifacts: {store: team, outputs: true}, onSuccess: {job: {apiVersion: batch/v1,"
+        " kind: Job, spec: {template: {spec: {containers: [{name: deploy, command: [sh, -c, 'env | "
+        "grep BEST_OUTPUT > ",
+        cli_.Path("deployed"), "']}]}}}}}}");
+    file_ = cli_.Write("small.yaml", Yaml(spec));
+  }
+  std::string OutputsCopy() const { return objects_ + "/default/_/small/1/1/0/manifest.json"; }
+  void ExpectInStore() {
+    fs::remove_all(cli_.state() + "/trials");
+    const Outcome copied =
+        cli_.Run({"cp", "small/1/output", cli_.Path("back"), "--stores", stores_});
+    EXPECT_EQ(copied.code, 0) << copied.err;
+    EXPECT_THAT(ReadFile(cli_.Path("back/deep/model")).value_or(""), HasSubstr("weights of 0."));
+    EXPECT_EQ(std::distance(fs::directory_iterator(cli_.Path("back")), fs::directory_iterator()),
+              1);
+  }
+};
+
+TEST_P(OutputsTest, AreInTheStoreAndToldWhenATrialHasSucceeded) {
+  cli_.Write("go", "");
+  const Outcome run = cli_.Run(RunWords());
+  EXPECT_EQ(run.code, 0) << run.err;
+  EXPECT_THAT(Events(), HasSubstr("OutputsCopied"));
+  EXPECT_THAT(cli_.Run({"describe", "trial", "small/1"}).out,
+              HasSubstr("in store team: _/small/1/1/0/"));
+  EXPECT_THAT(cli_.Run({"get", "trials", "small", "-o", "json"}).out,
+              AllOf(HasSubstr("\"outputs\""), HasSubstr("\"digest\"")));
+  EXPECT_THAT(
+      ReadFile(cli_.Path("deployed")).value_or(""),
+      AllOf(HasSubstr("SHIRABE_BEST_OUTPUT_DIR="), HasSubstr("SHIRABE_BEST_OUTPUT_STORE=team\n"),
+            HasSubstr("SHIRABE_BEST_OUTPUT_KEY=_/small/1/1/0/\n"),
+            HasSubstr("SHIRABE_BEST_OUTPUT_DIGEST=")));
+  ExpectInStore();
+  // Deleted with the experiment.
+  EXPECT_EQ(cli_.Run({"cp", "small/1/output", cli_.Path("none")}).code, 3) << "no stores named";
+  fs::copy(stores_, cli_.state() + "/stores.yaml");
+  EXPECT_EQ(cli_.Run({"delete", "small"}).code, 0);
+  EXPECT_TRUE(Eventually([&] { return !fs::exists(objects_ + "/default/_"); }));
+}
+
+// Killed while the program runs: the one that takes over finds its end, and copies.
+TEST_P(OutputsTest, AreCopiedByWhoTakesOver) {
+  const auto first = cli_.Start(RunWords());
+  ASSERT_TRUE(Eventually([&] {
+    return fs::exists(cli_.state() + "/trials/default/small/small-1/" + "output/deep/model");
+  }));
+  first->Signal(SIGKILL);
+  first->Wait();
+  cli_.Write("go", "");
+  ASSERT_TRUE(Eventually(
+      [&] { return fs::exists(cli_.state() + "/trials/default/small/small-1/small-1-a1/exit"); }));
+  EXPECT_FALSE(fs::exists(OutputsCopy()));
+  const Outcome second = cli_.Run(RunWords());
+  EXPECT_EQ(second.code, 0) << second.err;
+  ExpectInStore();
+}
+
+TEST_P(OutputsTest, AFailedTrialsAreNotCopied) {
+  Specify("echo x > $SHIRABE_OUTPUT_DIR/model; exit 3\n");
+  cli_.Run(RunWords());
+  EXPECT_FALSE(fs::exists(OutputsCopy()));
+  EXPECT_THAT(Events(), Not(HasSubstr("Outputs")));
+}
+
+// What cannot be copied costs no trial, and is said.
+TEST_P(OutputsTest, WithALinkAmongThemAreRefusedByName) {
+  Specify("ln -s /etc/passwd $SHIRABE_OUTPUT_DIR/model; echo loss=$1\n");
+  const Outcome run = cli_.Run(RunWords());
+  EXPECT_EQ(run.code, 0) << run.err;
+  EXPECT_THAT(Events(),
+              AllOf(HasSubstr("OutputsNotCopied"), HasSubstr("model is a symbolic link")));
+  EXPECT_FALSE(fs::exists(OutputsCopy()));
+}
+
+INSTANTIATE_TEST_SUITE_P(All, OutputsTest, testing::Values("directory", "s3"),
+                         [](const auto& one) { return one.param; });
+
 // A run that has no stores, or not this one, says so before a trial starts.
 TEST_P(ArtifactsTest, AStoreThatIsNotThereIsRefusedAtOnce) {
   const Outcome without = cli_.Run({"run", "-f", file_});

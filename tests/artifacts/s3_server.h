@@ -64,6 +64,9 @@ class S3Server {
     CHECK(kill(pid_, SIGKILL) == 0);
     waitpid(std::exchange(pid_, -1), nullptr, 0);
   }
+  // It keeps its connections, and does not answer.
+  void Pause() { CHECK(kill(pid_, SIGSTOP) == 0); }
+  void Resume() { CHECK(kill(pid_, SIGCONT) == 0); }
   // Returns when it answers.
   void Start() {
     const std::string address = absl::StrCat("127.0.0.1:", port_);

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # The example of artifact stores, with a real S3 server: checkpoints are in the bucket; the machine
-# is lost in the middle with all of its files, and the same command goes on from the copies.
+# is lost in the middle with all of its files, and the same command goes on from the copies. Then
+# the files are lost once more, and models come back from the bucket, here and through a server.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 # shellcheck source=tests/support/until_true.sh
@@ -8,8 +9,10 @@ source tests/support/until_true.sh
 
 work=$(mktemp -d)
 server=
+serving=
 cleanup() {
   [ -z "$server" ] || kill "$server" 2>/dev/null || true
+  [ -z "$serving" ] || kill "$serving" 2>/dev/null || true
   rm -rf "$work"
 }
 trap cleanup EXIT
@@ -60,7 +63,8 @@ until_true 60 lose_files || fail "programs go on saving"
 "$shirabe" events copied >"$work/out"
 grep -q 'TrialResumed.*from step' "$work/out" || fail "a trial went on from a copy"
 grep -q 'CheckpointsCopied' "$work/out" || fail "an event says what was copied"
-! grep -q 'CheckpointsNotCopied' "$work/out" || fail "all were copied"
+grep -q 'OutputsCopied' "$work/out" || fail "an event says that outputs were copied"
+! grep -q 'NotCopied' "$work/out" || fail "all were copied"
 for trial in 1 2 3 4; do
   newest=$(find "$copies/$trial" -path '*/10/manifest.json')
   [ -n "$newest" ] || fail "the last checkpoint of trial $trial is in the bucket"
@@ -70,4 +74,23 @@ if grep -rq of-the-team "$SHIRABE_HOME"; then fail "the secret is nowhere on the
 "$shirabe" cp copied/1/checkpoint "$work/back" --stores "$work/stores.yaml" >"$work/out" 2>&1 ||
   fail "cp"
 [ "$(cat "$work/back/step")" = 10 ] || fail "cp brings the last checkpoint back"
+rm -rf "$SHIRABE_HOME/trials"
+"$shirabe" cp copied/2/output "$work/model" --stores "$work/stores.yaml" >"$work/out" 2>&1 ||
+  fail "cp of outputs"
+grep -q 'lr=0.* steps=10' "$work/model/model" || fail "cp brings the model back"
+"$shirabe" serve --stores "$work/stores.yaml" --grpc 127.0.0.1:0 --http 127.0.0.1:0 \
+  --ready-file "$work/ready" >"$work/served" 2>&1 &
+serving=$!
+# shellcheck disable=SC2317 # called by until_true
+is_ready() { [ -s "$work/ready" ]; }
+until_true 60 is_ready || fail "the server is ready"
+grpc=$(python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))["grpc"])' "$work/ready")
+"$shirabe" cp copied/2/output "$work/served-model" --server "$grpc" >"$work/out" 2>&1 ||
+  fail "cp of outputs from a server"
+cmp "$work/model/model" "$work/served-model/model" || fail "a server sends the same model"
+"$shirabe" prune --copies --dry-run --stores "$work/stores.yaml" >"$work/out" 2>&1
+! grep -q copied "$work/out" || fail "thirty days have not passed"
+kill "$serving"
+wait "$serving" 2>/dev/null || true
+serving=
 echo "trials went on from the copies of their checkpoints"

@@ -441,7 +441,8 @@ TEST_F(VerbsTest, AServerThatIsStrangeGoneOrDenyingHasACodeOfItsOwn) {
     EXPECT_EQ(refused.code, 2) << verb;
     EXPECT_THAT(refused.err, HasSubstr("works on this machine")) << verb;
   }
-  const Outcome refused = cli.Run({"cp", "asked/1", "new", "--server", remote_.address()});
+  const Outcome refused =
+      cli.Run({"cp", "asked/1", "new", "--server", remote_.address(), "--stores", "stores.yaml"});
   EXPECT_EQ(refused.code, 2) << refused.err;
   remote_.EndServer();
   const Outcome gone = remote_.Run(get);

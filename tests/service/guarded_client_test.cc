@@ -42,6 +42,12 @@ Status SendVerb(Client& client, v1::Intent::Verb verb) {
   return client.Send(kKey, intent);
 }
 
+v1::FilesRequest FilesOfTrial() {
+  v1::FilesRequest request;
+  *request.mutable_trial() = client::ToWire(kTrial);
+  return request;
+}
+
 client::Imported Imports() {
   client::Imported imported{.name = "imported", .source = "a test"};
   imported.objective = {{"type", "minimize"}, {"objectiveMetricName", "loss"}};
@@ -97,6 +103,15 @@ std::vector<Asked> Everything() {
       {"ReadLog",
        [](Client& c) {
          return c.ReadLog({kTrial, 1}, 0, 1).status();
+       }},
+      {"ListFiles",
+       [](Client& c) { return c.List<v1::FileInfo>("ListFiles", FilesOfTrial()).status(); }},
+      {"ReadFile",
+       [](Client& c) {
+         v1::ReadFileRequest request;
+         *request.mutable_files() = FilesOfTrial();
+         request.set_path("model");
+         return c.Get<v1::FileChunk>("ReadFile", request).status();
        }},
       {"Suggest", [](Client& c) { return c.Suggest(Parsed("a", "new"), 1).status(); }},
       {"SubmitExperiment", [](Client& c) { return c.Submit(Parsed("a", "secret"), {}).status(); }},

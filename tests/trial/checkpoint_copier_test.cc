@@ -144,6 +144,43 @@ TEST_F(CheckpointCopierTest, RemovesAllOfAnExperiment) {
   EXPECT_FALSE(fs::exists(root() + "/default"));
 }
 
+TEST_F(CheckpointCopierTest, CopiesOutputsOnceAndSaysSo) {
+  const std::string dir = home_.layout().Paths(AttemptOf(1)).output_dir;
+  ASSERT_TRUE(MakeDirs(dir).ok());
+  ASSERT_TRUE(WriteFileAtomic(dir + "/model", "m").ok());
+  copier_->CopyOutputs(AttemptOf(1));
+  EXPECT_FALSE(copier_->Busy(AttemptOf(1))) << "only where the experiment wants that";
+  policy_.set_outputs(true);
+  copier_->SetPolicy({"default", "exp"}, policy_);
+  copier_->CopyOutputs(AttemptOf(1));
+  AwaitCalls(1);
+  copier_->CopyOutputs(AttemptOf(1));
+  EXPECT_FALSE(copier_->Busy(AttemptOf(1)));
+  const AttemptStatus observed = Describe();
+  ASSERT_TRUE(observed.outputs.has_value());
+  EXPECT_EQ(observed.outputs->bytes(), 1);
+  EXPECT_EQ(observed.outputs->location(), "store team: _/exp/1/1/0/");
+  EXPECT_EQ(observed.outputs_uncopied, "");
+  EXPECT_TRUE(fs::exists(Manifest(0)));
+  copier_->Prune(*observed.outputs);
+  copier_->End();
+  EXPECT_FALSE(fs::exists(Manifest(0)));
+}
+
+TEST_F(CheckpointCopierTest, OutputsThatCannotBeCopiedAreSaidWithTheReason) {
+  policy_.set_outputs(true);
+  copier_->SetPolicy({"default", "exp"}, policy_);
+  const std::string dir = home_.layout().Paths(AttemptOf(1)).output_dir;
+  ASSERT_TRUE(MakeDirs(dir).ok());
+  fs::create_symlink("/etc/passwd", dir + "/passwd");
+  copier_->CopyOutputs(AttemptOf(1));
+  AwaitCalls(1);
+  EXPECT_FALSE(Describe().outputs.has_value());
+  EXPECT_THAT(Describe().outputs_uncopied, HasSubstr("to store team: "));
+  EXPECT_THAT(Describe().outputs_uncopied, HasSubstr("passwd"));
+  EXPECT_EQ(Describe().uncopied, "");
+}
+
 TEST_F(CheckpointCopierTest, TheResumerBringsBackWhatIsGoneHere) {
   const v1::Checkpoint saved = home_.SaveAndCommit(AttemptOf(1), 10, {{"w", "10"}});
   copier_->Copy(saved);

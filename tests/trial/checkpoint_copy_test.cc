@@ -247,6 +247,117 @@ TEST_F(CheckpointCopyTest, AnOlderExperimentOfTheSameNameIsReplaced) {
   EXPECT_EQ(CheckpointHome::Read(home_.Path(AttemptOf(1, 2), 10)), (Files{{"model", "new"}}));
 }
 
+// ---- outputs -----------------------------------------------------------------------------------
+
+class OutputsCopyTest : public CheckpointCopyTest {
+ protected:
+  OutputsCopyTest() {
+    for (const auto& [name, contents] : files_) Write(name, contents);
+  }
+  std::string Dir() const { return home_.layout().Paths(AttemptOf(1)).output_dir; }
+  void Write(const std::string& name, const std::string& contents) const {
+    const std::string path = Dir() + "/" + name;
+    ASSERT_TRUE(MakeDirs(fs::path(path).parent_path().string()).ok());
+    ASSERT_TRUE(WriteFileAtomic(path, contents).ok());
+  }
+  StatusOr<v1::Checkpoint> OutputsOut(FailingStore& store) {
+    return CopyOutputsOut(AttemptOf(1), Dir(), {&store, "p"});
+  }
+  void ExpectOutputsCameBack(const v1::Checkpoint& outputs) {
+    FailingStore store = MakeStore();
+    const std::string back = home_.home() + "/back";
+    const Status in = CopyIn(outputs, back, {&store, "p"});
+    ASSERT_TRUE(in.ok()) << in;
+    EXPECT_EQ(CheckpointHome::Read(back), files_);
+    fs::remove_all(back);
+  }
+};
+
+TEST_F(OutputsCopyTest, ComeBackWhole) {
+  FailingStore store = MakeStore();
+  const auto outputs = OutputsOut(store);
+  ASSERT_TRUE(outputs.ok()) << outputs.status();
+  EXPECT_EQ(outputs->bytes(), 100'003);
+  EXPECT_EQ(CopyOf("p", *outputs), "p/_/exp/1/1/0/");
+  const int calls = store.calls();
+  EXPECT_EQ(OutputsOut(store)->digest(), outputs->digest());
+  EXPECT_EQ(store.calls(), calls + 1) << "a copy that is complete is only looked at";
+  fs::remove_all(Dir());
+  ExpectOutputsCameBack(*outputs);
+}
+
+TEST_F(OutputsCopyTest, AFailureOfAnyCallLosesNothing) {
+  for (int call = 1; call < 100; ++call) {
+    fs::remove_all(root() + "/p");
+    FailingStore store = MakeStore();
+    store.FailFrom(call, absl::ResourceExhaustedError("no space"));
+    const auto out = OutputsOut(store);
+    if (out.ok()) return ExpectOutputsCameBack(*out);
+    EXPECT_TRUE(absl::IsResourceExhausted(out.status())) << out.status();
+    EXPECT_FALSE(fs::exists(root() + "/p/_/exp/1/1/0/manifest.json")) << call;
+    FailingStore again = MakeStore();
+    const auto next = OutputsOut(again);
+    ASSERT_TRUE(next.ok()) << call;
+    ExpectOutputsCameBack(*next);
+  }
+  FAIL() << "it never came to its end";
+}
+
+TEST_F(OutputsCopyTest, KilledAtAnyCallTheNextProcessGoesOn) {
+  for (int call = 1; call < 100; ++call) {
+    fs::remove_all(root() + "/p");
+    const pid_t child = fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+      FailingStore store = MakeStore();
+      store.KillAt(call);
+      _exit(OutputsOut(store).ok() ? 0 : 1);
+    }
+    int status = 0;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    FailingStore store = MakeStore();
+    const auto outputs = OutputsOut(store);
+    ASSERT_TRUE(outputs.ok()) << call;
+    ExpectOutputsCameBack(*outputs);
+    if (!WIFEXITED(status)) continue;
+    EXPECT_EQ(WEXITSTATUS(status), 0);
+    EXPECT_GT(call, 6) << "it has been killed at each of its calls before";
+    return;
+  }
+  FAIL() << "it never came to its end";
+}
+
+TEST_F(OutputsCopyTest, WithoutFilesNothingIsPut) {
+  fs::remove_all(Dir());
+  FailingStore store = MakeStore();
+  EXPECT_EQ(OutputsOut(store)->digest(), "");
+  fs::create_directories(Dir() + "/empty");
+  EXPECT_EQ(OutputsOut(store)->digest(), "");
+  EXPECT_EQ(store.calls(), 0);
+}
+
+TEST_F(OutputsCopyTest, WhatIsNoFileIsRefusedByName) {
+  fs::create_symlink("/etc/passwd", Dir() + "/passwd");
+  FailingStore store = MakeStore();
+  const Status link = OutputsOut(store).status();
+  EXPECT_TRUE(absl::IsInvalidArgument(link));
+  EXPECT_THAT(Message(link), HasSubstr("passwd"));
+  fs::remove(Dir() + "/passwd");
+  fs::remove_all(home_.home() + "/moved");
+  fs::rename(Dir(), home_.home() + "/moved");
+  fs::create_directory_symlink(home_.home() + "/moved", Dir());
+  EXPECT_TRUE(absl::IsInvalidArgument(OutputsOut(store).status()));
+  EXPECT_EQ(store.calls(), 0);
+}
+
+TEST_F(OutputsCopyTest, ACopyThatIsNotWantedAnyMoreStops) {
+  std::stop_source stop;
+  stop.request_stop();
+  FailingStore store = MakeStore();
+  const auto out = CopyOutputsOut(AttemptOf(1), Dir(), {&store, "p", stop.get_token()});
+  EXPECT_TRUE(absl::IsCancelled(out.status())) << out.status();
+}
+
 TEST_F(CheckpointCopyTest, RemovesWhatIsItsOwnAndNothingElse) {
   FailingStore store = MakeStore();
   ASSERT_TRUE(Out(store).ok());

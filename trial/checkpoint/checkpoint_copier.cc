@@ -78,16 +78,19 @@ void CheckpointCopier::Copy(const v1::Checkpoint& checkpoint) {
   const auto policy = PolicyOf(key.trial.experiment);
   if (!policy || !policy->checkpoints()) return;
   std::stop_token stop;
-  {
-    const MutexLock lock(mutex_);
-    TrackedCopies& tracked = attempts_[key];
-    if (!tracked.announced.insert(checkpoint.step()).second) return;
-    tracked.under_way.insert(checkpoint.step());
-    stop = tracked.stop.get_token();
-  }
+  if (!Announce(key, checkpoint.step(), &stop)) return;
   copies_.Run([this, checkpoint, policy = *policy, stop = std::move(stop)] {
     FinishCopy(checkpoint, CopyNow(checkpoint, policy, stop));
   });
+}
+
+bool CheckpointCopier::Announce(const AttemptKey& key, int64_t step, std::stop_token* stop) {
+  const MutexLock lock(mutex_);
+  TrackedCopies& tracked = attempts_[key];
+  if (!tracked.announced.insert(step).second) return false;
+  tracked.under_way.insert(step);
+  *stop = tracked.stop.get_token();
+  return true;
 }
 
 Status CheckpointCopier::CopyNow(const v1::Checkpoint& checkpoint, const v1::ArtifactPolicy& policy,
@@ -123,6 +126,47 @@ void CheckpointCopier::FinishCopy(const v1::Checkpoint& checkpoint, const Status
   if (idle && options_.on_idle) options_.on_idle(key);
 }
 
+void CheckpointCopier::CopyOutputs(const AttemptKey& key) {
+  const auto policy = PolicyOf(key.trial.experiment);
+  if (!policy || !policy->outputs() || key.trial.number == kFollowUpNumber) return;
+  std::stop_token stop;
+  if (!Announce(key, kOutputsStep, &stop)) return;
+  copies_.Run([this, key, policy = *policy, stop = std::move(stop)] {
+    FinishOutputs(key, CopyOutputsNow(key, policy, stop));
+  });
+}
+
+StatusOr<v1::Checkpoint> CheckpointCopier::CopyOutputsNow(const AttemptKey& key,
+                                                          const v1::ArtifactPolicy& policy,
+                                                          const std::stop_token& stop) const {
+  ASSIGN_OR_RETURN(const Target target, TargetOf(key.trial.experiment.ns, policy));
+  artifacts::RetryingStore store(target.store.get(), options_.calls);
+  v1::Checkpoint outputs;
+  RETURN_IF_ERROR(artifacts::WithRetries(options_.checkpoints, stop, [&]() -> Status {
+    ASSIGN_OR_RETURN(outputs, CopyOutputsOut(key, options_.layout->Paths(key).output_dir,
+                                             {&store, target.prefix, stop}));
+    return absl::OkStatus();
+  }));
+  outputs.set_location(
+      absl::StrCat("store ", policy.store(), ": ", CopyOf(policy.prefix(), outputs)));
+  return outputs;
+}
+
+void CheckpointCopier::FinishOutputs(const AttemptKey& key,
+                                     const StatusOr<v1::Checkpoint>& outputs) {
+  {
+    const MutexLock lock(mutex_);
+    const auto found = attempts_.find(key);
+    if (found == attempts_.end()) return;
+    TrackedCopies& tracked = found->second;
+    tracked.under_way.erase(kOutputsStep);
+    if (!outputs.ok()) tracked.outputs_failed = Message(outputs.status());
+    if (outputs.ok() && !outputs->digest().empty()) tracked.outputs = *outputs;
+    if (!tracked.under_way.empty()) return;
+  }
+  if (options_.on_idle) options_.on_idle(key);
+}
+
 bool CheckpointCopier::Busy(const AttemptKey& key) const {
   const MutexLock lock(mutex_);
   const auto found = attempts_.find(key);
@@ -135,6 +179,11 @@ void CheckpointCopier::Describe(AttemptStatus& observed) const {
   const auto found = attempts_.find(observed.key);
   if (found == attempts_.end() || !policy) return;
   const TrackedCopies& tracked = found->second;
+  observed.outputs = tracked.outputs;
+  if (!tracked.outputs_failed.empty()) {
+    observed.outputs_uncopied =
+        absl::StrCat("to store ", policy->store(), ": ", tracked.outputs_failed);
+  }
   if (!tracked.copied.empty()) {
     observed.copied = absl::StrCat(Steps(tracked.copied), ", to store ", policy->store());
   }
@@ -181,7 +230,8 @@ Status CheckpointCopier::Fetch(const v1::Checkpoint& checkpoint,
 
 void CheckpointCopier::Prune(const v1::Checkpoint& checkpoint) {
   const auto policy = PolicyOf(ExperimentKeyOf(checkpoint));
-  if (!policy || !policy->checkpoints()) return;
+  const bool outputs = checkpoint.step() == kOutputsStep;
+  if (!policy || !(outputs ? policy->outputs() : policy->checkpoints())) return;
   {
     const MutexLock lock(mutex_);
     const auto found = attempts_.find(KeyOf(checkpoint));
@@ -233,7 +283,7 @@ Status CheckpointCopier::RemoveNow(const ExperimentKey& key,
 }
 
 void CheckpointCopier::RemoveAllOf(const ExperimentKey& key, const v1::ArtifactPolicy& policy) {
-  if (!policy.checkpoints()) return;
+  if (!policy.checkpoints() && !policy.outputs()) return;
   {
     const MutexLock lock(mutex_);
     policies_.erase(key);

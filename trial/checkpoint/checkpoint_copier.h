@@ -1,5 +1,6 @@
-// Copies committed checkpoints to the store that an experiment names (spec.shirabe.artifacts), in
-// threads of its own, and brings them back where the machine's own copy is gone. What fails is
+// Copies committed checkpoints, and the outputs of programs that have ended well, to the store that
+// an experiment names (spec.shirabe.artifacts), in threads of its own, and brings checkpoints back
+// where the machine's own copy is gone. What fails is
 // tried again a few times, later and later, and then said; the checkpoint on this machine stays.
 // Nothing is remembered across a restart: what is committed is announced again then, and a copy
 // that is complete costs one request.
@@ -56,9 +57,12 @@ class CheckpointCopier {
 
   // It is committed: copies it soon, if the experiment wants that. Once is enough.
   void Copy(const v1::Checkpoint& checkpoint);
+  // Its program has ended with exit code 0: copies its trial's outputs soon, if the experiment
+  // wants that. Once is enough.
+  void CopyOutputs(const AttemptKey& key);
   // Whether something of the attempt is on its way.
   bool Busy(const AttemptKey& key) const;
-  // What became of its checkpoints, in words.
+  // What became of its checkpoints and outputs, in words.
   void Describe(AttemptStatus& observed) const;
   // What is on its way is not wanted any more.
   void Abandon(const AttemptKey& key);
@@ -83,6 +87,8 @@ class CheckpointCopier {
     std::map<int64_t, std::string> failed;  // why
     std::set<int64_t> pruned;               // while they were on their way
     std::set<int64_t> under_way;
+    std::optional<v1::Checkpoint> outputs;  // kOutputsStep stands for them in the sets above
+    std::string outputs_failed;
   };
   struct Target {
     std::shared_ptr<artifacts::ArtifactStore> store;  // shared: with the table
@@ -95,6 +101,11 @@ class CheckpointCopier {
   Status CopyNow(const v1::Checkpoint& checkpoint, const v1::ArtifactPolicy& policy,
                  const std::stop_token& stop) const;
   void FinishCopy(const v1::Checkpoint& checkpoint, const Status& status);
+  // False if the step was announced before.
+  bool Announce(const AttemptKey& key, int64_t step, std::stop_token* stop);
+  StatusOr<v1::Checkpoint> CopyOutputsNow(const AttemptKey& key, const v1::ArtifactPolicy& policy,
+                                          const std::stop_token& stop) const;
+  void FinishOutputs(const AttemptKey& key, const StatusOr<v1::Checkpoint>& outputs);
   void Remove(const v1::Checkpoint& checkpoint, const v1::ArtifactPolicy& policy);
   // Does it in a thread for removals.
   void RunRemoval(std::function<void()> removal);

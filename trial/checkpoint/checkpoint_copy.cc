@@ -1,8 +1,10 @@
 #include "trial/checkpoint/checkpoint_copy.h"
 
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <cstdio>
 #include <map>
@@ -17,15 +19,11 @@ namespace shirabe::trial {
 namespace {
 
 using artifacts::ObjectInfo;
+using artifacts::PutSource;
 
-constexpr char kManifestKey[] = "manifest.json";
 constexpr char kFilesFolder[] = "files/";
 constexpr size_t kMaxObjects = 2 * kMaxFiles;
 constexpr int64_t kMaxPages = 100'000;  // of a thousand objects
-
-std::string FileKey(const std::string& folder, const ManifestFile& file) {
-  return folder + kFilesFolder + file.sha256;
-}
 
 // What the store has of the files, by key.
 StatusOr<std::map<std::string, int64_t>> ListFiles(const std::string& folder,
@@ -53,7 +51,7 @@ Status PutFiles(const Manifest& manifest, FileTree& tree, const std::string& fol
                 const CheckpointCopy& copy) {
   ASSIGN_OR_RETURN(auto there, ListFiles(folder, copy));
   for (const ManifestFile& file : manifest.files) {
-    const std::string key = FileKey(folder, file);
+    const std::string key = CopiedFileKey(folder, file);
     if (Has(there, key, file.bytes)) continue;
     const auto fd = OpenListed(file, tree);
     RETURN_IF_ERROR(AsLocal(fd.status()));
@@ -67,7 +65,7 @@ Status PutFiles(const Manifest& manifest, FileTree& tree, const std::string& fol
 Status CheckFiles(const Manifest& manifest, const std::string& folder, const CheckpointCopy& copy) {
   ASSIGN_OR_RETURN(const auto there, ListFiles(folder, copy));
   for (const ManifestFile& file : manifest.files) {
-    if (Has(there, FileKey(folder, file), file.bytes)) continue;
+    if (Has(there, CopiedFileKey(folder, file), file.bytes)) continue;
     return absl::DataLossError(file.path + " was put into the store and is not there");
   }
   return absl::OkStatus();
@@ -76,10 +74,49 @@ Status CheckFiles(const Manifest& manifest, const std::string& folder, const Che
 // False if there is none, or that of another checkpoint.
 StatusOr<bool> HoldsManifest(const v1::Checkpoint& checkpoint, const std::string& folder,
                              const CheckpointCopy& copy) {
-  const auto text = GetText(*copy.store, folder + kManifestKey, kMaxManifestBytes, copy.stop);
+  const auto text = GetText(*copy.store, folder + kCopiedManifest, kMaxManifestBytes, copy.stop);
   if (absl::IsNotFound(text.status())) return false;
   RETURN_IF_ERROR(text.status());
   return HexSha256(*text) == checkpoint.digest();
+}
+
+struct CopySource {
+  const Manifest& manifest;
+  FileTree& tree;
+  PutSource text;  // of the manifest
+};
+
+// The manifest comes last: with it all is there.
+Status PutAll(const CopySource& source, const std::string& folder, const CheckpointCopy& copy) {
+  // Another one's, of an experiment of this name that was deleted elsewhere.
+  RETURN_IF_ERROR(copy.store->Remove(folder + kCopiedManifest, copy.stop));
+  RETURN_IF_ERROR(PutFiles(source.manifest, source.tree, folder, copy));
+  RETURN_IF_ERROR(CheckFiles(source.manifest, folder, copy));
+  return copy.store->Put(folder + kCopiedManifest, source.text, copy.stop);
+}
+
+// Each file is read once, for its SHA-256.
+StatusOr<Manifest> MakeManifest(const AttemptKey& key, FileTree& tree,
+                                const std::stop_token& stop) {
+  Manifest manifest{.trial = TrialName(key.trial), .attempt = key.number, .step = kOutputsStep};
+  ASSIGN_OR_RETURN(const std::vector<std::string> paths, tree.Files(kMaxFiles));
+  std::atomic<bool> stopped = false;
+  const std::stop_callback on_stop(stop, [&stopped] { stopped = true; });
+  for (const std::string& path : paths) {
+    ASSIGN_OR_RETURN(const Fd fd, tree.OpenFile(path));
+    ASSIGN_OR_RETURN(const FileContents contents,
+                     CopyAndHash({fd.get(), -1, {.all = &stopped}, path}));
+    manifest.files.push_back({path, contents.bytes, contents.sha256});
+  }
+  return manifest;
+}
+
+// A file that has no name.
+StatusOr<Fd> FileOf(const std::string& text) {
+  Fd fd(memfd_create("manifest", MFD_CLOEXEC));
+  if (!fd.valid()) return ErrnoStatus("cannot make a file in memory", errno);
+  RETURN_IF_ERROR(WriteAll(fd.get(), text, "a file in memory"));
+  return fd;
 }
 
 // ---- in ----------------------------------------------------------------------------------------
@@ -112,7 +149,7 @@ Status GetFile(const ManifestFile& file, const std::string& folder, int to,
     hash.Add(piece);
     return WriteAll(to, piece, file.path);
   };
-  const Status got = copy.store->Get(FileKey(folder, file), {}, write, copy.stop);
+  const Status got = copy.store->Get(CopiedFileKey(folder, file), {}, write, copy.stop);
   if (absl::IsNotFound(got)) return absl::DataLossError(file.path + " is missing in the store");
   RETURN_IF_ERROR(got);
   if (bytes == file.bytes && hash.Hex() == file.sha256) return absl::OkStatus();
@@ -135,7 +172,7 @@ Status FillStaging(const v1::Checkpoint& checkpoint, const std::string& staging,
                    const CheckpointCopy& copy) {
   const std::string folder = CopyOf(copy.prefix, checkpoint);
   ASSIGN_OR_RETURN(const std::string text,
-                   GetText(*copy.store, folder + kManifestKey, kMaxManifestBytes, copy.stop));
+                   GetText(*copy.store, folder + kCopiedManifest, kMaxManifestBytes, copy.stop));
   ASSIGN_OR_RETURN(const Manifest manifest, ReadCopiedManifest(checkpoint, text));
   RETURN_IF_ERROR(MakeDirs(staging));
   RETURN_IF_ERROR(GetFiles(manifest, folder, staging, copy));
@@ -163,6 +200,10 @@ std::string CopiesOfExperiment(const std::string& prefix, const ExperimentKey& k
   return absl::StrCat(prefix, prefix.empty() ? "" : "/", "_/", key.name, "/");
 }
 
+std::string CopiedFileKey(const std::string& copy, const ManifestFile& file) {
+  return copy + kFilesFolder + file.sha256;
+}
+
 std::string CopyOf(const std::string& prefix, const v1::Checkpoint& checkpoint) {
   return absl::StrCat(CopiesOfExperiment(prefix, ExperimentKeyOf(checkpoint)), checkpoint.trial(),
                       "/", checkpoint.attempt(), "/", checkpoint.step(), "/");
@@ -179,14 +220,36 @@ Status CopyOut(const v1::Checkpoint& checkpoint, const std::string& checkpoint_d
   ASSIGN_OR_RETURN(const bool there, HoldsManifest(checkpoint, folder, copy));
   if (there) return absl::OkStatus();
   ASSIGN_OR_RETURN(const Manifest manifest, DecodeManifest(own.text));
-  // Another one's, of an experiment of this name that was deleted elsewhere.
-  RETURN_IF_ERROR(copy.store->Remove(folder + kManifestKey, copy.stop));
-  RETURN_IF_ERROR(PutFiles(manifest, local.tree, folder, copy));
-  RETURN_IF_ERROR(CheckFiles(manifest, folder, copy));
   ASSIGN_OR_RETURN(const Fd fd, local.tree.OpenFile(kManifestName));
-  return copy.store->Put(folder + kManifestKey,
-                         {fd.get(), static_cast<int64_t>(own.text.size()), checkpoint.digest()},
-                         copy.stop);
+  const PutSource text{fd.get(), static_cast<int64_t>(own.text.size()), checkpoint.digest()};
+  return PutAll({manifest, local.tree, text}, folder, copy);
+}
+
+StatusOr<v1::Checkpoint> CopyOutputsOut(const AttemptKey& key, const std::string& output_dir,
+                                        const CheckpointCopy& copy) {
+  v1::Checkpoint outputs;
+  outputs.set_namespace_(key.trial.experiment.ns);
+  outputs.set_experiment(key.trial.experiment.name);
+  outputs.set_trial(key.trial.number);
+  outputs.set_attempt(key.number);
+  outputs.set_step(kOutputsStep);
+  auto tree = FileTree::Open(AT_FDCWD, output_dir, "its outputs");
+  if (absl::IsNotFound(tree.status())) return outputs;
+  RETURN_IF_ERROR(tree.status());
+  const auto manifest = MakeManifest(key, *tree, copy.stop);
+  if (!manifest.ok()) return AsLocal(manifest.status());
+  if (manifest->files.empty()) return outputs;
+  const std::string text = EncodeManifest(*manifest);
+  outputs.set_bytes(TotalBytes(*manifest));
+  outputs.set_digest(HexSha256(text));
+  const std::string folder = CopyOf(copy.prefix, outputs);
+  ASSIGN_OR_RETURN(const bool there, HoldsManifest(outputs, folder, copy));
+  if (there) return outputs;
+  ASSIGN_OR_RETURN(const Fd fd, FileOf(text));
+  RETURN_IF_ERROR(
+      PutAll({*manifest, *tree, {fd.get(), static_cast<int64_t>(text.size()), outputs.digest()}},
+             folder, copy));
+  return outputs;
 }
 
 Status CopyIn(const v1::Checkpoint& checkpoint, const std::string& path,
@@ -209,7 +272,7 @@ Status CopyIn(const v1::Checkpoint& checkpoint, const std::string& path,
 
 Status RemoveCopy(const v1::Checkpoint& checkpoint, const CheckpointCopy& copy) {
   const std::string folder = CopyOf(copy.prefix, checkpoint);
-  RETURN_IF_ERROR(copy.store->Remove(folder + kManifestKey, copy.stop));
+  RETURN_IF_ERROR(copy.store->Remove(folder + kCopiedManifest, copy.stop));
   return RemoveBelow(folder, copy);
 }
 

@@ -4,8 +4,10 @@
 // "_" cannot be a name of a prefix, so that nothing of one experiment lies within another. Where
 // there is a manifest there is all: its SHA-256 is the digest in the record, and the manifest has
 // those of the files. So whatever is changed there is found before anyone resumes from it, and a
-// copy that was cut off is gone on with where it was. Thread-safe for different checkpoints; the
-// calls block, and end soon with kCancelled once `stop` is requested.
+// copy that was cut off is gone on with where it was. A trial's folder of outputs is copied in the
+// same form, as step 0 of the attempt that has ended well: no checkpoint has that step. Thread-safe
+// for different checkpoints; the calls block, and end soon with kCancelled once `stop` is
+// requested.
 #pragma once
 
 #include <stop_token>
@@ -15,12 +17,16 @@
 #include "base/names.h"
 #include "base/status.h"
 #include "proto/shirabe/v1/records.pb.h"
+#include "trial/checkpoint/checkpoint_manifest.h"
 
 namespace shirabe::trial {
 
 // Where those of an experiment lie, with a '/' at its end.
 std::string CopiesOfExperiment(const std::string& prefix, const ExperimentKey& key);
 std::string CopyOf(const std::string& prefix, const v1::Checkpoint& checkpoint);
+// Within a CopyOf: the manifest, and a file that it lists.
+inline constexpr char kCopiedManifest[] = "manifest.json";
+std::string CopiedFileKey(const std::string& copy, const ManifestFile& file);
 
 struct CheckpointCopy {
   artifacts::ArtifactStore* store = nullptr;  // the namespace's part
@@ -32,6 +38,15 @@ struct CheckpointCopy {
 // what was committed; kNotFound if it is gone; else the store's errors.
 Status CopyOut(const v1::Checkpoint& checkpoint, const std::string& checkpoint_dir,
                const CheckpointCopy& copy);
+
+// The step of a copy of outputs, in place of a checkpoint's.
+inline constexpr int64_t kOutputsStep = 0;
+
+// Puts all files of the folder there; what is returned stands for them, without a time. One without
+// a digest: there are no files, and nothing is put. kInvalidArgument for a folder with a link or
+// another thing that is no file, or that changes meanwhile; else as CopyOut.
+StatusOr<v1::Checkpoint> CopyOutputsOut(const AttemptKey& key, const std::string& output_dir,
+                                        const CheckpointCopy& copy);
 
 // Makes it the folder `path`, whole or not at all, and durable; in the place of what stands there.
 // kNotFound if it is not in the store; kDataLoss if what is there is not what was committed;

@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "base/process_id.h"
+#include "trial/checkpoint/checkpoint_copy.h"
 #include "trial/checkpoint/katib_folder.h"
 
 namespace shirabe::trial {
@@ -118,6 +119,7 @@ void ProcessExecutor::EndCheckpoints(const AttemptKey& key, const AttemptProcess
     Log(LogLevel::kWarning, "the checkpoint of a trial is not kept",
         {{"attempt", AttemptName(key)}, {"error", Message(saved)}});
   }
+  if (well) committer_.copier().CopyOutputs(key);
   committer_.End(key);
 }
 
@@ -221,7 +223,7 @@ Status ProcessExecutor::RemoveFiles(const ExperimentKey& experiment, int64_t tri
 }
 
 void ProcessExecutor::Prune(const v1::Checkpoint& checkpoint) {
-  committer_.Prune(checkpoint);
+  if (checkpoint.step() != kOutputsStep) committer_.Prune(checkpoint);
   committer_.copier().Prune(checkpoint);
 }
 

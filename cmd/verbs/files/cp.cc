@@ -11,10 +11,12 @@
 #include "artifacts/retries.h"
 #include "base/open_beneath.h"
 #include "base/registry.h"
+#include "client/wire_format.h"
 #include "cmd/session.h"
 #include "cmd/terminal.h"
 #include "cmd/verb.h"
 #include "cmd/verb_flags.h"
+#include "cmd/verbs/files/download.h"
 #include "trial/checkpoint/checkpoint_copy.h"
 #include "trial/checkpoint/checkpoint_folder.h"
 #include "trial/checkpoint/checkpoint_store.h"
@@ -99,12 +101,28 @@ Status CopyFiles(trial::FileTree& tree, const std::string& staging) {
   return absl::OkStatus();
 }
 
-Status CopyOutputs(const CopyWish& wish, const trial::FileLayout& layout) {
+// From the store, where the trial's outputs were copied to one.
+Status FetchOutputs(client::Client& client, const CopyWish& wish, const StoreTablePtr& stores) {
+  ASSIGN_OR_RETURN(const v1::Trial trial, client.GetTrial(wish.trial));
+  if (trial.outputs().digest().empty()) return absl::NotFoundError("there is no copy of them");
+  ASSIGN_OR_RETURN(const auto experiment, client.GetExperiment(wish.trial.experiment));
+  RETURN_IF_ERROR(
+      FetchCopy(trial.outputs(), experiment.spec().shirabe().artifacts(), stores, wish.to));
+  // It has done its work, and is none of the program's files.
+  if (unlink(absl::StrCat(wish.to, "/", trial::kManifestName).c_str()) == 0) {
+    return absl::OkStatus();
+  }
+  return ErrnoStatus(absl::StrCat("cannot remove ", wish.to, "/", trial::kManifestName), errno);
+}
+
+Status CopyOutputs(client::Client& client, const CopyWish& wish, const trial::FileLayout& layout,
+                   const StoreTablePtr& stores) {
   const std::string dir = layout.Paths({wish.trial, 1}).output_dir;
   auto tree = trial::FileTree::Open(AT_FDCWD, dir, "its outputs");
   if (absl::IsNotFound(tree.status())) {
-    return absl::NotFoundError("trial " + TrialName(wish.trial) + " has no outputs here: " + dir +
-                               " is not there");
+    return Prefix(
+        "trial " + TrialName(wish.trial) + " has no outputs here: " + dir + " is not there",
+        FetchOutputs(client, wish, stores));
   }
   RETURN_IF_ERROR(tree.status());
   const std::string staging = wish.to + ".tmp";
@@ -117,35 +135,64 @@ Status CopyOutputs(const CopyWish& wish, const trial::FileLayout& layout) {
   return status;
 }
 
+Status CopyFromHere(const Globals& globals, const std::vector<std::string>& words,
+                    std::optional<int64_t> step) {
+  ASSIGN_OR_RETURN(const LocalSession session, OpenLocal(globals, /*read_only=*/true));
+  ASSIGN_OR_RETURN(CopyWish wish, ReadWish(words[0], words[1], session.place.ns));
+  wish.step = step;
+  const trial::FileLayout layout(session.place.home);
+  RETURN_IF_ERROR(session.client->GetTrial(wish.trial).status());
+  const StoreTablePtr stores = session.client->stores();
+  return wish.outputs ? CopyOutputs(*session.client, wish, layout, stores)
+                      : CopyCheckpoint(*session.client, wish, layout, stores);
+}
+
+// Which may have them itself, or bring them from a store.
+Status CopyFromServer(const Globals& globals, const std::vector<std::string>& words,
+                      std::optional<int64_t> step) {
+  if (!globals.stores.empty()) {
+    return UsageError("--stores is of what lies on this machine: a server has its own");
+  }
+  ASSIGN_OR_RETURN(const Session session, OpenSession(globals, /*read_only=*/true));
+  ASSIGN_OR_RETURN(CopyWish wish, ReadWish(words[0], words[1], session.ns));
+  wish.step = step;
+  RETURN_IF_ERROR(session.client->GetTrial(wish.trial).status());
+  v1::FilesRequest request;
+  *request.mutable_trial() = client::ToWire(wish.trial);
+  if (!wish.outputs) {
+    ASSIGN_OR_RETURN(const v1::Checkpoint checkpoint, ChooseCheckpoint(*session.client, wish));
+    request.set_attempt(checkpoint.attempt());
+    request.set_step(checkpoint.step());
+  }
+  return Download(*session.client, request, wish.to);
+}
+
 }  // namespace
 
 StatusOr<int> CopyOfTrial(const Arguments& arguments) {
   Globals globals;
   std::vector<std::string> words;
   std::optional<int64_t> step;
-  Options options("cp EXPERIMENT/N[/checkpoint|/output] DIR",
-                  "Copies what a trial of this machine has left into a new folder: its newest "
-                  "checkpoint, verified, or its outputs. A checkpoint whose files are gone here is "
-                  "brought from the store that the experiment names (spec.shirabe.artifacts).");
+  Options options(
+      "cp EXPERIMENT/N[/checkpoint|/output] DIR",
+      "Copies what a trial has left into a new folder: its newest checkpoint, verified, "
+      "or its outputs. What is gone on the machine that ran it is brought from the "
+      "store that the experiment names (spec.shirabe.artifacts). With a server the "
+      "files come from there, and are compared with their SHA-256; where it breaks off, "
+      "the same command goes on with what has come (DIR.partial).");
   options.Arguments("EXPERIMENT/N[/checkpoint|/output] DIR", &words, 2, 2);
   options.Number("--step", &step, 1, "the checkpoint of this step");
   AddStores(options, &globals);
   AddGlobals(options, &globals);
   ASSIGN_OR_RETURN(const bool done, ParseAll(options, globals, arguments));
   if (done) return 0;
-  ASSIGN_OR_RETURN(const LocalSession session, OpenLocal(globals, /*read_only=*/true));
-  ASSIGN_OR_RETURN(CopyWish wish, ReadWish(words[0], words[1], session.place.ns));
-  wish.step = step;
-  if (wish.outputs && step) return UsageError("--step is of checkpoints: leave it out");
-  const trial::FileLayout layout(session.place.home);
-  RETURN_IF_ERROR(session.client->GetTrial(wish.trial).status());
-  if (wish.outputs) {
-    RETURN_IF_ERROR(CopyOutputs(wish, layout));
-  } else {
-    ASSIGN_OR_RETURN(const StoreTablePtr stores, FindStores(globals, session.place));
-    RETURN_IF_ERROR(CopyCheckpoint(*session.client, wish, layout, stores));
+  if (step && absl::EndsWith(words[0], "/output")) {
+    return UsageError("--step is of checkpoints: leave it out");
   }
-  ProgressLine(absl::StrCat("trial ", TrialName(wish.trial), " -> ", wish.to));
+  ASSIGN_OR_RETURN(const Access access, FindAccessOf(globals));
+  RETURN_IF_ERROR(access.server.empty() ? CopyFromHere(globals, words, step)
+                                        : CopyFromServer(globals, words, step));
+  ProgressLine(absl::StrCat(words[0], " -> ", words[1]));
   return 0;
 }
 

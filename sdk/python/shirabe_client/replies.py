@@ -268,6 +268,7 @@ class TrialExtras(TypedDict):
     constraints: NotRequired[List[ConstraintResult]]  # what became of each constraint so far
     note: NotRequired[str]  # of people, in a subset of Markdown
     tags: NotRequired[List[str]]  # of people
+    outputs: NotRequired[TrialOutputs]  # the copy of its outputs that is in a store
 
 
 class TrialMetric(TypedDict):
@@ -279,6 +280,14 @@ class TrialMetric(TypedDict):
 
 class TrialObservation(TypedDict):
     metrics: List[TrialMetric]  # one entry a metric
+
+
+class TrialOutputs(TypedDict):
+    attempt: int  # number of the attempt that succeeded
+    bytes: int  # size
+    digest: str  # SHA-256 of its manifest
+    time: NotRequired[str]  # when it was copied
+    location: NotRequired[str]  # where it lies
 
 
 class TrialParent(TypedDict):
