@@ -55,6 +55,8 @@ LOGGERS_DIR=${XDG_CACHE_HOME:-$HOME/.cache}/shirabe/loggers
 # Katib's SDK, for the python3 of Debian 12 in pods of the cluster tier; it cannot read what the
 # models of later clients of Kubernetes say of their types.
 KATIB_SDK_DIR=${XDG_CACHE_HOME:-$HOME/.cache}/shirabe/katib-sdk-0.19.0
+# Kubeflow's SDK, whose OptimizerClient the cluster tier calls.
+KUBEFLOW_SDK_DIR=${XDG_CACHE_HOME:-$HOME/.cache}/shirabe/kubeflow-sdk-0.5.0
 # A Node, where PATH has none of 18 or later; CMake looks there as well.
 NODE_DIR=${XDG_CACHE_HOME:-$HOME/.cache}/shirabe/node
 # CUDA's compiler: 13.0, whose code runs with driver 580 and all later ones.
@@ -188,6 +190,16 @@ install_katib_sdk() {
     kubeflow-katib==0.19.0 'kubernetes<34' setuptools ||
     { say "no kubeflow-katib from PyPI (see above)" && return 1; }
   mv "$KATIB_SDK_DIR.new" "$KATIB_SDK_DIR"
+}
+
+install_kubeflow_sdk() {
+  [ ! -d "$KUBEFLOW_SDK_DIR" ] || return 0
+  say "installing Kubeflow's SDK into $KUBEFLOW_SDK_DIR"
+  "$(find_python)" -m pip install -q --root-user-action=ignore \
+    --python-version 3.11 --only-binary=:all: --target "$KUBEFLOW_SDK_DIR.new" \
+    kubeflow==0.5.0 'kubernetes==35.0.0' ||
+    { say "no kubeflow from PyPI (see above)" && return 1; }
+  mv "$KUBEFLOW_SDK_DIR.new" "$KUBEFLOW_SDK_DIR"
 }
 
 # From Go's module proxy; Debian's Go is too old to build it.
@@ -374,6 +386,7 @@ case "${1:-}" in
   cluster)
     install_packages "${CLUSTER_PACKAGES[@]}"
     install_katib_sdk
+    install_kubeflow_sdk
     ;;
   python)
     install_python

@@ -92,6 +92,22 @@ fault_eviction() {
   ended_well evicted preempted-eviction
 }
 
+# Nobody in the cluster finds the controller, whose sidecars have not been heard of yet.
+fault_dns() {
+  cluster stop dns
+  manifest unnamed | sed -e 's/maxTrialCount: 3/maxTrialCount: 1/' -e 's/-lt 15/-lt 40/' \
+    -e 's/parallelTrialCount: 2/parallelTrialCount: 1/' | kubectl apply -f - >/dev/null
+  eventually 60 "a running trial" has pod pods_of unnamed
+  eventually 30 "that it says so" has "has not reached the controller at .*:7450.*DNS" \
+    inside_controller describe trial unnamed/1
+  expect "an event" has SidecarUnreachable kubectl get events \
+    --field-selector=reason=SidecarUnreachable -o 'jsonpath={.items[*].reason}'
+  cluster start dns
+  eventually 30 "that it is heard of" eval \
+    "! inside_controller describe trial unnamed/1 | grep 'has not reached'"
+  eventually 90 "its success" is True condition unnamed Succeeded
+}
+
 suspend() { kubectl patch job "$1" --type merge -p "{\"spec\": {\"suspend\": $2}}" >/dev/null; }
 
 # admitted NAME: lets every Job of it go on that is held back; whether all have ended well.
@@ -248,7 +264,7 @@ together() {
 }
 
 [ $# != 0 ] || set -- controller_killed control_plane api_server_away "nosy by_hand eviction" \
-  "suspended deleted namespace" taint partition follow_up namespace_unseen
+  "suspended deleted namespace" taint partition follow_up namespace_unseen dns
 for faults; do
   step "$faults"
   # shellcheck disable=SC2086 # words
