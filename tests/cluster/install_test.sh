@@ -190,7 +190,8 @@ check_authors() {
   authored jobs -e ''
   authored torch -e 's#batch/v1#kubeflow.org/v1#' -e 's#kind: Job#kind: PyTorchJob#'
   authored pods -e 's#batch/v1#v1#' -e 's#kind: Job#kind: Pod#'
-  authored follows -e 's#batch/v1#v1#' -e 's#kind: Job#kind: Pod#' -e 's#name: authored#name: late#' \
+  authored follows -e 's#batch/v1#v1#' -e 's#kind: Job#kind: Pod#' \
+    -e 's#name: authored#name: late#' \
     -e 's#^spec:#&\n  shirabe: {onSuccess: {job: {apiVersion: batch/v1, kind: Job}}}#'
   authored more -e 's#maxTrialCount: 3#maxTrialCount: 4#'
   expect "who may make no Jobs" has 'may not create jobs.batch in namespace team' \

@@ -1,4 +1,5 @@
-"""Kubeflow's OptimizerClient against a cluster, each call of it: optimizer.py create|succession|run|left NAME
+"""Kubeflow's OptimizerClient against a cluster, each call of it:
+optimizer.py create|succession|run|left NAME
 """
 
 import sys

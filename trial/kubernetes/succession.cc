@@ -21,7 +21,7 @@ std::string OwnerUid(const Json& object) {
   return "";
 }
 
-// Ours, of the same Experiment and trial. Whoever has copied our labels owns the namespace.
+// One that we have made, for the same Experiment and trial: labels alone can be copied.
 bool IsPredecessor(const Json& object, const Json& next) {
   const auto old_key = KeyOf(object), key = KeyOf(next);
   return old_key && key && old_key->trial == key->trial && old_key->number < key->number &&
@@ -29,8 +29,8 @@ bool IsPredecessor(const Json& object, const Json& next) {
 }
 
 // Where one of its pods will not go, being on a machine that has vanished, what stands above the
-// pod goes before it. Else it goes last, so that whoever asks for the name finds one object or the
-// other.
+// pod goes before it. Else it goes last, so that callers who ask for the name find one object or
+// the other.
 Status RemoveObject(const ClusterContext& context, const kube::Ref& ref, const Json& object) {
   const AttemptKey key = *KeyOf(object);
   bool all_ended = true;
