@@ -180,12 +180,11 @@ install_plugin_python() {
 # install_sdk NAME PACKAGE…: of PyPI, for the python3 of Debian 12, also in pods of the cluster tier.
 install_sdk() {
   local folder=${XDG_CACHE_HOME:-$HOME/.cache}/shirabe/$1
-  shift
   [ ! -d "$folder" ] || return 0
-  say "installing $1 into $folder"
+  say "installing $2 into $folder"
   "$(find_python)" -m pip install -q --root-user-action=ignore \
-    --python-version 3.11 --only-binary=:all: --target "$folder.new" "$@" ||
-    { say "no $1 from PyPI (see above)" && return 1; }
+    --python-version 3.11 --only-binary=:all: --target "$folder.new" "${@:2}" ||
+    { say "no $2 from PyPI (see above)" && return 1; }
   mv "$folder.new" "$folder"
 }
 
