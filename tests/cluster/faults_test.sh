@@ -104,7 +104,7 @@ fault_dns() {
     --field-selector=reason=SidecarUnreachable -o 'jsonpath={.items[*].reason}'
   cluster start dns
   eventually 30 "that it is heard of" eval \
-    "! inside_controller describe trial unnamed/1 | grep 'has not reached'"
+    "! inside_controller describe trial unnamed/1 | grep -v Warning | grep 'has not reached'"
   eventually 90 "its success" is True condition unnamed Succeeded
 }
 
