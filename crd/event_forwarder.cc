@@ -34,20 +34,27 @@ std::string EventMessage(const v1::Event& event) {
 }  // namespace
 
 Status CreateEvent(const SyncContext& context, const Json& object, const ClusterEvent& text) {
+  // Of the older of both APIs, which alone can say when something was seen first and last: the SDKs
+  // of Kubeflow leave out what does not.
+  const std::string seen = absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", text.time, absl::UTCTimeZone());
   const Json event = {
-      {"apiVersion", "events.k8s.io/v1"},
+      {"apiVersion", "v1"},
       {"kind", "Event"},
       {"metadata",
        {{"name", absl::StrCat(NameOf(object), ".", UidOf(object).substr(0, 8), ".", text.id)},
         {"namespace", NamespaceOf(object)}}},
       {"eventTime", MicroTime(text.time)},
-      {"reportingController", kController},
+      {"firstTimestamp", seen},
+      {"lastTimestamp", seen},
+      {"count", 1},
+      {"source", {{"component", kController}}},
+      {"reportingComponent", kController},
       {"reportingInstance", context.instance.empty() ? "shirabe" : context.instance},
       {"action", "Tune"},
       {"reason", text.reason},
       {"type", text.warning ? "Warning" : "Normal"},
-      {"note", Cut(text.note)},
-      {"regarding",
+      {"message", Cut(text.note)},
+      {"involvedObject",
        {{"apiVersion", kApiVersion},
         {"kind", "Experiment"},
         {"name", NameOf(object)},

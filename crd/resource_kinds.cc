@@ -148,7 +148,7 @@ using kube::Json;
 kube::Resource Experiments() { return {"kubeflow.org", "v1beta1", "experiments", "Experiment"}; }
 kube::Resource Suggestions() { return {"kubeflow.org", "v1beta1", "suggestions", "Suggestion"}; }
 kube::Resource Trials() { return {"kubeflow.org", "v1beta1", "trials", "Trial"}; }
-kube::Resource Events() { return {"events.k8s.io", "v1", "events", "Event"}; }
+kube::Resource Events() { return {"", "v1", "events", "Event"}; }
 kube::Resource ConfigMaps() { return {"", "v1", "configmaps", "ConfigMap"}; }
 kube::Resource DefinitionsResource() {
   return {"apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition",

@@ -52,9 +52,6 @@ RELEASE_DIR=${XDG_CACHE_HOME:-$HOME/.cache}/shirabe/release
 S3_DIR=${XDG_CACHE_HOME:-$HOME/.cache}/shirabe/versitygw-1.8.0
 # One with TensorBoard, MLflow and Weights & Biases, which the tests read and write with.
 LOGGERS_DIR=${XDG_CACHE_HOME:-$HOME/.cache}/shirabe/loggers
-# Katib's SDK, for the python3 of Debian 12 in pods of the cluster tier; it cannot read what the
-# models of later clients of Kubernetes say of their types.
-KATIB_SDK_DIR=${XDG_CACHE_HOME:-$HOME/.cache}/shirabe/katib-sdk-0.19.0
 # A Node, where PATH has none of 18 or later; CMake looks there as well.
 NODE_DIR=${XDG_CACHE_HOME:-$HOME/.cache}/shirabe/node
 # CUDA's compiler: 13.0, whose code runs with driver 580 and all later ones.
@@ -180,14 +177,15 @@ install_plugin_python() {
     { say "no grpcio from PyPI (see above); only the plug-in example needs it" && return 1; }
 }
 
-install_katib_sdk() {
-  [ ! -d "$KATIB_SDK_DIR" ] || return 0
-  say "installing Katib's SDK into $KATIB_SDK_DIR"
+# install_sdk NAME PACKAGE…: of PyPI, for the python3 of Debian 12, also in pods of the cluster tier.
+install_sdk() {
+  local folder=${XDG_CACHE_HOME:-$HOME/.cache}/shirabe/$1
+  [ ! -d "$folder" ] || return 0
+  say "installing $2 into $folder"
   "$(find_python)" -m pip install -q --root-user-action=ignore \
-    --python-version 3.11 --only-binary=:all: --target "$KATIB_SDK_DIR.new" \
-    kubeflow-katib==0.19.0 'kubernetes<34' setuptools ||
-    { say "no kubeflow-katib from PyPI (see above)" && return 1; }
-  mv "$KATIB_SDK_DIR.new" "$KATIB_SDK_DIR"
+    --python-version 3.11 --only-binary=:all: --target "$folder.new" "${@:2}" ||
+    { say "no $2 from PyPI (see above)" && return 1; }
+  mv "$folder.new" "$folder"
 }
 
 # From Go's module proxy; Debian's Go is too old to build it.
@@ -373,7 +371,9 @@ case "${1:-}" in
     ;;
   cluster)
     install_packages "${CLUSTER_PACKAGES[@]}"
-    install_katib_sdk
+    # Katib's cannot read what the models of later clients of Kubernetes say of their types.
+    install_sdk katib-sdk-0.19.0 kubeflow-katib==0.19.0 'kubernetes<34' setuptools
+    install_sdk kubeflow-sdk-0.5.0 kubeflow==0.5.0 kubernetes==35.0.0
     ;;
   python)
     install_python

@@ -20,6 +20,7 @@ namespace shirabe::sidecar {
 namespace {
 
 constexpr int64_t kMaxTokenBytes = 64 << 10;
+constexpr int kNameTimeoutMs = 3000;
 
 class GrpcServerLink : public ServerLink {
  public:
@@ -63,6 +64,8 @@ class GrpcServerLink : public ServerLink {
     grpc::ChannelArguments arguments;
     arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
     arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);  // the proxy of the program's images
+    // Before a call's own time is over: then its error says that the name is not resolved.
+    arguments.SetInt(GRPC_ARG_DNS_ARES_QUERY_TIMEOUT_MS, kNameTimeoutMs);
     stub_ = v1::Pods::NewStub(grpc::CreateCustomChannel(server_, credentials_, arguments));
   }
 

@@ -323,6 +323,21 @@ std::string OnSuccessLine(const v1::Experiment& experiment) {
                       experiment.metadata().name(), "/on-success");
 }
 
+namespace {
+
+constexpr int64_t kAttemptsRead = 5000;  // which tell how often machines go
+
+StatusOr<std::string> Preemptions(client::Client& client, const ExperimentKey& key,
+                                  const v1::Experiment& experiment, absl::Time now) {
+  if (experiment.status().shirabe().preemptions() == 0) return "";
+  ASSIGN_OR_RETURN(const auto attempts,
+                   client.ListAttempts({.experiment = key, .limit = kAttemptsRead}));
+  return PreemptionTable(attempts, experiment.spec().shirabe().checkpoint().interval_seconds(),
+                         now);
+}
+
+}  // namespace
+
 StatusOr<std::string> DescribeExperiment(client::Client& client, const ExperimentKey& key,
                                          absl::Time now) {
   ASSIGN_OR_RETURN(v1::Experiment experiment, client.GetExperiment(key));
@@ -331,6 +346,7 @@ StatusOr<std::string> DescribeExperiment(client::Client& client, const Experimen
   ASSIGN_OR_RETURN(const std::string holder, client.Holder(key));
   ASSIGN_OR_RETURN(const std::string events, EventsTable(client, {key, 0}, now));
   ASSIGN_OR_RETURN(const std::string waiting, WaitingTable(client, key));
+  ASSIGN_OR_RETURN(const std::string preemptions, Preemptions(client, key, experiment, now));
   const v1::ExperimentSpec& spec = experiment.spec();
   const v1::Condition condition = experiment::CurrentCondition(experiment);
   Page page;
@@ -369,6 +385,7 @@ StatusOr<std::string> DescribeExperiment(client::Client& client, const Experimen
     page.Block("Front", FrontTable(experiment, true, kFrontShown));
   }
   page.Block("Waiting trials", waiting);
+  page.Block("Preemptions", preemptions);
   page.Block("Notifications", NotificationsTable(experiment, now));
   page.Block("Conditions", ConditionsTable(experiment, now));
   page.Block("Events", events);

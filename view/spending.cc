@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/timestamp.h"
+#include "view/text_table.h"
 
 namespace shirabe::view {
 namespace {
@@ -56,6 +58,41 @@ std::string CountLine(int64_t count, const char* one, const char* many) {
   return count > 0 ? absl::StrCat(count, " ", count == 1 ? one : many) : "";
 }
 
+constexpr double kRedoneShare = 0.05;  // of the time
+
+bool IsPreemption(v1::Cause cause) {
+  switch (cause) {
+    case v1::PREEMPTED_SCHEDULER:
+    case v1::PREEMPTED_EVICTION:
+    case v1::PREEMPTED_NODE:
+    case v1::PREEMPTED_SPOT: return true;
+    default: return false;
+  }
+}
+
+struct PoolRecord {
+  double seconds = 0;  // of attempts
+  int64_t preempted = 0;
+};
+
+std::string PoolOf(const v1::Placement& placement) {
+  if (!placement.pool().empty()) return placement.pool();
+  return placement.capacity().empty() ? "(none)" : absl::StrCat("(", placement.capacity(), ")");
+}
+
+std::map<std::string, PoolRecord> RecordsOf(const std::vector<v1::Attempt>& attempts,
+                                            absl::Time now) {
+  std::map<std::string, PoolRecord> pools;
+  for (const v1::Attempt& attempt : attempts) {
+    const v1::Placement last = client::PlacementOf(attempt);
+    if (!last.has_start_time()) continue;
+    PoolRecord& pool = pools[PoolOf(last)];
+    pool.seconds += SpendingOf(attempt, now).seconds;
+    pool.preempted += IsPreemption(attempt.cause()) ? 1 : 0;
+  }
+  return pools;
+}
+
 }  // namespace
 
 void AddRunning(const std::vector<v1::Attempt>& open, absl::Time now, v1::Experiment& experiment) {
@@ -96,6 +133,23 @@ std::vector<std::pair<std::string, std::string>> SpendingLines(const v1::Experim
        CountLine(status.refused_writes(), "write of an attempt that was no longer current",
                  "writes of attempts that were no longer current")},
   };
+}
+
+std::string PreemptionTable(const std::vector<v1::Attempt>& attempts, double interval_seconds,
+                            absl::Time now) {
+  Table table({"POOL", "RAN", "PREEMPTED", "ONCE IN", "SAVE EVERY"});
+  bool any = false;
+  for (const auto& [name, pool] : RecordsOf(attempts, now)) {
+    if (pool.preempted == 0) continue;
+    any = true;
+    const double between = pool.seconds / static_cast<double>(pool.preempted);
+    const double advice = 2 * kRedoneShare * between;
+    const bool rarely = interval_seconds > advice;
+    table.Add({name, SecondsText(pool.seconds), absl::StrCat(pool.preempted), SecondsText(between),
+               absl::StrCat(SecondsText(advice), rarely ? " (intervalSeconds is " : "",
+                            rarely ? SecondsText(interval_seconds) + ")" : "")});
+  }
+  return any ? table.Render() : "";
 }
 
 }  // namespace shirabe::view

@@ -92,6 +92,22 @@ fault_eviction() {
   ended_well evicted preempted-eviction
 }
 
+# Nobody in the cluster finds the controller, whose sidecars have not been heard of yet.
+fault_dns() {
+  cluster stop dns
+  manifest unnamed | sed -e 's/maxTrialCount: 3/maxTrialCount: 1/' -e 's/-lt 15/-lt 40/' \
+    -e 's/parallelTrialCount: 2/parallelTrialCount: 1/' | kubectl apply -f - >/dev/null
+  eventually 60 "a running trial" has pod pods_of unnamed
+  eventually 30 "that it says so" has "has not reached the controller at .*:7450.*DNS" \
+    inside_controller describe trial unnamed/1
+  expect "an event" has SidecarUnreachable kubectl get events \
+    --field-selector=reason=SidecarUnreachable -o 'jsonpath={.items[*].reason}'
+  cluster start dns
+  eventually 30 "that it is heard of" eval \
+    "! inside_controller describe trial unnamed/1 | grep -v Warning | grep 'has not reached'"
+  eventually 90 "its success" is True condition unnamed Succeeded
+}
+
 suspend() { kubectl patch job "$1" --type merge -p "{\"spec\": {\"suspend\": $2}}" >/dev/null; }
 
 # admitted NAME: lets every Job of it go on that is held back; whether all have ended well.
@@ -157,7 +173,7 @@ fault_deleted() {
   begun deleted
   kubectl delete experiment.kubeflow.org deleted --timeout=60s >/dev/null
   eventually 60 "that its Jobs and pods are gone" is "" \
-    kubectl get jobs,pods -l shirabe.dev/attempt -o name
+    kubectl get jobs,pods -l shirabe.dev/attempt,katib.kubeflow.org/experiment=deleted -o name
   eventually 60 "that its checkpoints are gone" bash -c \
     "! ls -d $CLUSTER/checkpoints/trials/default/deleted"
   expect "nothing in the store" bash -c \
@@ -214,14 +230,44 @@ fault_namespace() {
   kubectl delete namespace doomed --timeout=120s >/dev/null
   equal "the controller lives on" 1 "$(kubectl -n "$SYSTEM" get deployment shirabe-controller \
     -o 'jsonpath={.status.readyReplicas}')"
+  eventually 30 "that no record of it is left" is "" \
+    inside_controller get experiments -n doomed -o name
+}
+
+# Its pods wait for whoever reads their log, and for no longer.
+fault_namespace_unseen() {
+  kubectl create namespace unseen >/dev/null
+  begun unseen unseen
+  kubectl -n "$SYSTEM" scale deployment shirabe-controller --replicas=0 >/dev/null
+  kubectl delete namespace unseen --wait=false >/dev/null
+  kubectl -n "$SYSTEM" scale deployment shirabe-controller --replicas=1 >/dev/null
+  eventually 90 "the end of the namespace" is "" \
+    kubectl get namespace unseen --ignore-not-found -o name
+  controller_is_ready
+  eventually 30 "that no record of it is left" is "" \
+    inside_controller get experiments -n unseen -o name
 }
 
 cluster load "$("$HERE/images.sh" tiny)"
 install_shirabe
-[ $# != 0 ] || set -- controller_killed control_plane api_server_away nosy by_hand eviction \
-  suspended taint partition follow_up deleted namespace
-for fault; do
-  step "$fault"
-  "fault_$fault"
+# together FAULT…: those that do nothing to each other, since most of what they do is to wait.
+together() {
+  local fault i=0
+  local pids=() faults=("$@")
+  for fault; do
+    ("fault_$fault" >"$CLUSTER/$fault.out" 2>&1) &
+    pids+=($!)
+  done
+  for ((i = 0; i < ${#pids[@]}; i++)); do
+    wait "${pids[$i]}" || fail "${faults[$i]}: $(tail -n 20 "$CLUSTER/${faults[$i]}.out")"
+  done
+}
+
+[ $# != 0 ] || set -- controller_killed control_plane api_server_away "nosy by_hand eviction" \
+  "suspended deleted namespace" taint partition follow_up namespace_unseen dns
+for faults; do
+  step "$faults"
+  # shellcheck disable=SC2086 # words
+  together $faults
 done
 equal "restarts of the controller" 0 "$(restarts)"

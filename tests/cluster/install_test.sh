@@ -190,6 +190,9 @@ check_authors() {
   authored jobs -e ''
   authored torch -e 's#batch/v1#kubeflow.org/v1#' -e 's#kind: Job#kind: PyTorchJob#'
   authored pods -e 's#batch/v1#v1#' -e 's#kind: Job#kind: Pod#'
+  authored follows -e 's#batch/v1#v1#' -e 's#kind: Job#kind: Pod#' \
+    -e 's#name: authored#name: late#' \
+    -e 's#^spec:#&\n  shirabe: {onSuccess: {job: {apiVersion: batch/v1, kind: Job}}}#'
   authored more -e 's#maxTrialCount: 3#maxTrialCount: 4#'
   expect "who may make no Jobs" has 'may not create jobs.batch in namespace team' \
     fails author jobs
@@ -203,6 +206,10 @@ check_authors() {
   expect "who may" author jobs
   expect "not what it runs later" has 'may not create pods in namespace team' fails author pods
   kubectl -n team delete rolebinding jobs >/dev/null
+  kubectl -n team create role pods --verb=create --resource=pods >/dev/null
+  kubectl -n team create rolebinding pods --role=pods --serviceaccount=team:author >/dev/null
+  expect "nor what follows them" has 'onSuccess makes a Job.*may not create jobs.batch' \
+    fails author follows
   expect "more trials of the same" author more
   kubectl -n team delete experiments.kubeflow.org authored --timeout=60s >/dev/null
 }

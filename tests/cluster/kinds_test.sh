@@ -72,8 +72,21 @@ apply_as() {
     kubectl apply -f - >/dev/null
 }
 
+optimizer() {
+  PYTHONPATH=$CLUSTER_CACHE/kubeflow-sdk-0.5.0 "$HERE/cluster.sh" exec "$CLUSTER" \
+    python3 "$HERE/optimizer.py" "$@"
+}
+
 step "install, beside the training operator"
 cluster load "$("$HERE/images.sh" tiny)"
+mkdir "$CLUSTER/kubeflow"
+cat >"$CLUSTER/kubeflow/kustomization.yaml" <<END
+resources: [$(realpath --relative-to="$CLUSTER/kubeflow" \
+  "$SOURCE/deploy/kubernetes/overlays/hostpath-test")]
+components: [$(realpath --relative-to="$CLUSTER/kubeflow" \
+  "$SOURCE/deploy/kubernetes/components/optimizer-client")]
+END
+KUSTOMIZATION=$CLUSTER/kubeflow
 install_shirabe
 start_operator
 
@@ -103,12 +116,29 @@ expect "the log of its node" grep -q 'this is .*, of 1 as torch-trainjob-1' "$CL
 expect "its metric" has '"latest":"0\.' kubectl get experiments.kubeflow.org torch-trainjob \
   -o 'jsonpath={.status.currentOptimalTrial}'
 
+step "every call of Kubeflow's OptimizerClient, on a trial whose first attempt is evicted"
+plain_runtime
+kubectl create namespace sdk >/dev/null
+OPTIMIZED=$(optimizer create | tail -n 1)
+eventually 60 "a running trial of it" has pod pods_of "$OPTIMIZED" sdk
+POD=$(pods_of "$OPTIMIZED" sdk | sed -n 1p)
+optimizer succession "$OPTIMIZED" >"$CLUSTER/succession" 2>&1 &
+SUCCESSION=$!
+eventually 30 "who watches" grep -q watching "$CLUSTER/succession"
+evict "${POD#pod/}" sdk
+wait "$SUCCESSION" || fail "the TrainJob of its second attempt: $(tail -n 5 "$CLUSTER/succession")"
+tail -n 1 "$CLUSTER/succession"
+optimizer run "$OPTIMIZED" >"$CLUSTER/optimizer.log" 2>&1 &
+OPTIMIZER=$!
+
 step "a TFJob, evicted"
 manifest tf | apply_as tensorflow
 on_its_way tf
 POD=$(one_pod_of tf)
 evict "${POD#pod/}"
 ended_well tf preempted-eviction
+wait "$OPTIMIZER" || fail "the OptimizerClient: $(tail -n 30 "$CLUSTER/optimizer.log")"
+eventually 30 "that its experiment is gone" optimizer left "$OPTIMIZED"
 eventually 60 "that nothing of them is left" is "" \
   kubectl get pytorchjobs.kubeflow.org,tfjobs.kubeflow.org,trainjobs.trainer.kubeflow.org,pods \
-  -o name
+  -A -l katib.kubeflow.org/experiment -o name

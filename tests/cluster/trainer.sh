@@ -93,3 +93,44 @@ spec:
                     - {name: node, image: "localhost/tiny:1"}
 END
 }
+
+# One without a framework, for programs that are Python functions: with the bash and the python3 of
+# this machine, in a container that has neither.
+plain_runtime() {
+  mkdir "$CLUSTER/tools"
+  ln -s /usr/bin/python3 "$CLUSTER/tools/python"
+  kubectl apply -f - >/dev/null <<END
+apiVersion: trainer.kubeflow.org/v1alpha1
+kind: ClusterTrainingRuntime
+metadata:
+  name: plain
+  labels: {trainer.kubeflow.org/framework: plainml}
+spec:
+  mlPolicy: {numNodes: 1}
+  template:
+    spec:
+      replicatedJobs:
+        - name: node
+          template:
+            metadata:
+              labels: {trainer.kubeflow.org/trainjob-ancestor-step: trainer}
+            spec:
+              template:
+                spec:
+                  volumes:
+                    - {name: usr, hostPath: {path: /usr}}
+                    - {name: lib, hostPath: {path: /usr/lib}}
+                    - {name: lib64, hostPath: {path: /usr/lib64}}
+                    - {name: tools, hostPath: {path: "$CLUSTER/tools"}}
+                  containers:
+                    - name: node
+                      image: localhost/tiny:1
+                      workingDir: /tmp
+                      env: [{name: PATH, value: "/tools:/bin:/usr/bin"}]
+                      volumeMounts:
+                        - {name: usr, mountPath: /usr}
+                        - {name: lib, mountPath: /lib}
+                        - {name: lib64, mountPath: /lib64}
+                        - {name: tools, mountPath: /tools}
+END
+}

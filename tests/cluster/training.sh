@@ -55,9 +55,10 @@ END
 
 experiment() { manifest "$@" | kubectl apply -f - >/dev/null; }
 
+# pods_of NAME [NAMESPACE]
 pods_of() {
-  kubectl get pods -l "katib.kubeflow.org/experiment=$1" --field-selector=status.phase=Running \
-    -o name
+  kubectl get pods -n "${2:-default}" -l "katib.kubeflow.org/experiment=$1" -o name \
+    --field-selector=status.phase=Running
 }
 
 # One of them. All of the list is read: kubectl, told to stop in the middle of it, would fail.
@@ -77,11 +78,11 @@ on_its_way() {
     "$CLUSTER/checkpoints/trials/${2:-default}/$1/*/*/checkpoints/[0-9]*"
 }
 
-# evict POD
+# evict POD [NAMESPACE]
 evict() {
-  kubectl create --raw "/api/v1/namespaces/default/pods/$1/eviction" -f - >/dev/null <<END
+  kubectl create --raw "/api/v1/namespaces/${2:-default}/pods/$1/eviction" -f - >/dev/null <<END
 {"apiVersion": "policy/v1", "kind": "Eviction",
- "metadata": {"name": "$1", "namespace": "default"}}
+ "metadata": {"name": "$1", "namespace": "${2:-default}"}}
 END
 }
 
@@ -90,7 +91,7 @@ ended_well() {
   local name=$1
   shift
   eventually 240 "the success of $name" is True condition "$name" Succeeded
-  inside_controller get attempts "$name" -o json >"$CLUSTER/attempts.json"
-  inside_controller get trials "$name" -o json >"$CLUSTER/trials.json"
-  python3 "$HERE/ledger.py" "$CLUSTER/attempts.json" "$CLUSTER/trials.json" 3 "$@"
+  inside_controller get attempts "$name" -o json >"$CLUSTER/$name-attempts.json"
+  inside_controller get trials "$name" -o json >"$CLUSTER/$name-trials.json"
+  python3 "$HERE/ledger.py" "$CLUSTER/$name-attempts.json" "$CLUSTER/$name-trials.json" 3 "$@"
 }

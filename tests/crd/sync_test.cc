@@ -86,7 +86,7 @@ class SyncTest : public ::testing::Test {
   bool HasEvent(const std::string& reason, const std::string& words) {
     for (const Json& event : cluster_.All("events")) {
       if (event["reason"] == reason &&
-          event["note"].get<std::string>().find(words) != std::string::npos) {
+          event["message"].get<std::string>().find(words) != std::string::npos) {
         return true;
       }
     }

@@ -45,6 +45,34 @@ TEST_F(RoomForNextTest, IsLookedForAgainWhereOthersHaveIt) {
   EXPECT_EQ(Trials(), 1u);
 }
 
+// It runs, and what stands beside its program is not heard of.
+TEST_F(RoomForNextTest, ARunningTrialThatIsNotHeardOfSaysSoOnce) {
+  Pass();
+  trial::AttemptStatus running;
+  *running.placement.mutable_start_time() = ToProto(clock_.Now());
+  running.waiting = "its sidecar has not reached x:1";
+  executor_.observed = running;
+  const auto told = [&] {
+    int count = 0;
+    const auto events = store_->ListEvents({.experiment = kKey});
+    for (const v1::Event& event : *events) {
+      count += event.reason() == "SidecarUnreachable" && event.warning() &&
+               event.message() == "its sidecar has not reached x:1";
+    }
+    return count;
+  };
+  const auto trial = [&] { return store_->GetTrial({kKey, 1})->record; };
+  Pass();
+  Pass();
+  EXPECT_EQ(told(), 1);
+  EXPECT_EQ(trial().phase(), v1::TRIAL_RUNNING);
+  EXPECT_EQ(trial().waiting(), running.waiting);
+  executor_.observed->waiting.clear();
+  Pass();
+  EXPECT_EQ(trial().waiting(), "");
+  EXPECT_EQ(told(), 1);
+}
+
 class UnpricedBudgetTest : public ReconcilerTest {
  protected:
   UnpricedBudgetTest() { Create("  shirabe: {budget: {maxCost: 5}}\n"); }

@@ -233,8 +233,23 @@ TEST_F(AttemptStepTest, WhereNothingRunsAStopDeletesTheObject) {
 
 // ---- all of it ----------------------------------------------------------------------------------
 
+TEST_F(AttemptStepTest, ASidecarThatIsNotHeardOfIsAskedOnce) {
+  SetPod(PodSample().Running().pod);
+  EXPECT_EQ(StepOn().check_at, kNow + timeouts_.unheard);
+  EXPECT_FALSE(StepOn(timeouts_.unheard / 2).ask_sidecar);
+  EXPECT_TRUE(StepOn(timeouts_.unheard / 2).ask_sidecar);
+  EXPECT_FALSE(StepOn(absl::Seconds(1)).ask_sidecar) << "it is being asked already";
+  attempt_.reading_sidecar = false;
+  attempt_.unheard_why = "no name";
+  EXPECT_FALSE(Step().ask_sidecar);
+  EXPECT_EQ(Step().observed.waiting, "no name");
+  attempt_.heard = facts_.now;
+  EXPECT_EQ(Step().observed.waiting, "");
+}
+
 TEST_F(AttemptStepTest, TheSameFactsGiveTheSameStepAndChangeNothing) {
   SetPod(PodSample().Running().pod);
+  attempt_.heard = kNow;
   const AttemptStep first = StepOn();
   EXPECT_TRUE(first.observed.placement.has_start_time());
   EXPECT_EQ(first.observed.placement.node(), "node-0");

@@ -2,7 +2,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "tests/trial/parse_struct.h"
+#include "tests/support/parse_struct.h"
 #include "tests/trial/pools.h"
 #include "trial/kubernetes/price_quote.h"
 

@@ -1,5 +1,5 @@
 #include "absl/strings/str_cat.h"
-#include "tests/trial/parse_struct.h"
+#include "tests/support/parse_struct.h"
 #include "trial/trial_template.h"
 
 namespace shirabe::trial {

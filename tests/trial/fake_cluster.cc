@@ -191,7 +191,12 @@ Status FakeCluster::Delete(const Ref& ref, const DeleteOptions& options) {
   std::lock_guard lock(mutex_);
   ++calls_["delete"];
   const Key key{ref.resource.kind, ref.namespace_name, ref.name};
-  if (objects_.count(key) == 0) return absl::NotFoundError(ref.name + " not found");
+  const auto found = objects_.find(key);
+  if (found == objects_.end()) return absl::NotFoundError(ref.name + " not found");
+  if (!options.uid.empty() && Text(found->second, "/metadata/uid") != options.uid) {
+    return absl::AbortedError(ref.name + " has another uid");
+  }
+  propagations_.push_back(options.propagation);
   MarkDeleted(key, options);
   return absl::OkStatus();
 }
@@ -314,6 +319,11 @@ std::vector<Json> FakeCluster::All(const Resource& resource) {
 int FakeCluster::Calls(const std::string& verb) {
   std::lock_guard lock(mutex_);
   return calls_[verb];
+}
+
+std::vector<std::string> FakeCluster::propagations() {
+  std::lock_guard lock(mutex_);
+  return propagations_;
 }
 
 std::vector<double> FakeCluster::graces() {

@@ -79,6 +79,8 @@ class FakeCluster : public Client {
   int Calls(const std::string& verb);
   // The grace periods that pods were deleted with, -1 for none.
   std::vector<double> graces();
+  // How each deletion was to go on to what the object owns.
+  std::vector<std::string> propagations();
 
  private:
   using Key = std::tuple<std::string, std::string, std::string>;  // kind, namespace, name
@@ -105,6 +107,7 @@ class FakeCluster : public Client {
   std::vector<Resource> kinds_;
   std::map<std::string, int> calls_;
   std::vector<double> graces_;
+  std::vector<std::string> propagations_;
   int64_t version_ = 0;
   int64_t oldest_ = 0;  // of a watch
   int epoch_ = 0;       // of the watches

@@ -1,6 +1,6 @@
 #include "trial/local/gpu_pool.h"
 
-#include "tests/trial/parse_struct.h"
+#include "tests/support/parse_struct.h"
 
 namespace shirabe::trial {
 namespace {

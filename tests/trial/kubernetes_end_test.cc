@@ -3,7 +3,7 @@
 
 #include "base/open_beneath.h"
 #include "tests/trial/kubernetes_fixture.h"
-#include "tests/trial/parse_struct.h"
+#include "tests/support/parse_struct.h"
 #include "trial/pod/final_sync_log.h"
 
 namespace shirabe::trial {

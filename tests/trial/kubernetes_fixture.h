@@ -45,6 +45,7 @@ inline PodTimeouts Impatient() {
   times.orphan = absl::Seconds(2);
   times.prune = absl::Milliseconds(100);
   times.logs = absl::Milliseconds(50);
+  times.succession = absl::Seconds(20);
   return times;
 }
 

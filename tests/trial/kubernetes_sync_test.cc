@@ -18,6 +18,36 @@ TEST_F(KubernetesTest, OnlyTheAttemptsOwnTokenIsLetIn) {
   EXPECT_TRUE(absl::IsPermissionDenied(executor().Sync(climbing).status()));
 }
 
+// The DNS of the cluster is down, say: its program runs, and nothing comes of it.
+TEST_F(KubernetesTest, ASidecarThatIsNeverHeardOfIsSaid) {
+  PodTimeouts times = Impatient();
+  times.unheard = absl::Milliseconds(200);
+  Reopen(times);
+  cluster_.SetLog(PodRef(Nth(1)).name, "shirabe-sidecar",
+                  "not a line of its own\n"
+                  R"({"level":"warning","message":"the server does not answer; trying again",)"
+                  R"("server":"shirabe.lab:7450","error":"DNS resolution failed for x"})"
+                  "\n");
+  Run(Nth(1));
+  EXPECT_EQ(See(Nth(1)).waiting, "") << "it may take a moment";
+  ASSERT_TRUE(Await([&] { return !See(Nth(1)).waiting.empty(); }));
+  EXPECT_THAT(
+      See(Nth(1)).waiting,
+      testing::HasSubstr("the controller at shirabe.lab:7450: DNS resolution failed for x"));
+  EXPECT_EQ(See(Nth(1)).state, AttemptStatus::State::kRunning);
+  ASSERT_TRUE(executor().Sync(Request(Nth(1))).ok());
+  EXPECT_TRUE(Await([&] { return See(Nth(1)).waiting.empty(); }));
+}
+
+TEST_F(KubernetesTest, NorMustItsLogBeThere) {
+  PodTimeouts times = Impatient();
+  times.unheard = absl::ZeroDuration();
+  Reopen(times);
+  Run(Nth(1));
+  ASSERT_TRUE(Await([&] { return !See(Nth(1)).waiting.empty(); }));
+  EXPECT_THAT(See(Nth(1)).waiting, testing::HasSubstr("its log cannot be read"));
+}
+
 // After a restart a sidecar may be faster than whoever adopts its attempt.
 TEST_F(KubernetesTest, WhoMayYetBeAdoptedIsToldToWait) {
   EXPECT_TRUE(absl::IsUnavailable(executor().Sync(Request(Nth(1))).status()));

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "absl/strings/str_cat.h"
-#include "tests/trial/parse_struct.h"
+#include "tests/support/parse_struct.h"
 
 namespace shirabe::trial {
 namespace {

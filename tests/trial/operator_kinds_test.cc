@@ -3,9 +3,8 @@
 // Argo 3.7 and Tekton 1.6 give them.
 #include "trial/pod/operator_kinds.h"
 
-#include "experiment/observation_ingest.h"
-#include "tests/trial/kubernetes_fixture.h"
 #include "tests/trial/pod_built.h"
+#include "tests/trial/trainjob_fixture.h"
 
 namespace shirabe::trial {
 namespace {
@@ -13,23 +12,6 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
-
-constexpr char kTrainJob[] = R"json({
-  "apiVersion": "trainer.kubeflow.org/v1alpha1", "kind": "TrainJob",
-  "spec": {"runtimeRef": {"name": "torch-distributed"},
-           "runtimePatches": [{"manager": "team.example/user", "trainingRuntimeSpec": {
-             "template": {"spec": {"replicatedJobs": [{"name": "node", "template": {"spec": {
-               "template": {"spec": {"containers": [{"name": "node"}]}}}}}]}}}}],
-           "trainer": {"image": "train:1", "command": ["python3", "train.py"], "numNodes": 1,
-                       "resourcesPerNode": {"requests": {"cpu": "2"}}}}})json";
-constexpr char kNodeLabel[] = "jobset.sigs.k8s.io/replicatedjob-name";
-
-AttemptRequest TrainRequest(const std::string& object = kTrainJob) {
-  AttemptRequest request = Request(object);
-  request.primary_container = "node";
-  (*request.cluster.trial_template.mutable_primary_pod_labels())[kNodeLabel] = "node";
-  return request;
-}
 
 PodScheduling SpotPlace() {
   PodScheduling place;
@@ -122,113 +104,6 @@ TEST(OperatorKinds, TektonsRunsPassTheirMetadataOn) {
 }
 
 // ---- pods that do not carry our labels ----------------------------------------------------------
-
-class TrainJobTest : public KubernetesTest {
- protected:
-  TrainJobTest() {
-    cluster_.AddKind(kResource);
-    OpenWithStatus();
-  }
-
-  // A new executor, as after a restart, which takes what is reported in the object.
-  void OpenWithStatus() {
-    executor_.reset();
-    ExecutorOptions options;
-    options.home = home_;
-    options.clock = RealClock();
-    options.pods = std::make_shared<PodOptions>(
-        PodOptions{.client = &cluster_, .image = "shirabe:test", .server = "shirabe.lab:7450"});
-    options.status_handlers = experiment::TrainerStatusHandlers();
-    executor_ = std::make_unique<KubernetesExecutor>(options, Impatient());
-  }
-
-  static AttemptRequest RequestOf(const AttemptKey& key) {
-    AttemptRequest request = TrainRequest();
-    request.key = key;
-    v1::TrialTemplate& trial = request.cluster.trial_template;
-    trial.set_success_condition(R"(status.conditions.#(type=="Complete")#|#(status=="True")#)");
-    trial.set_failure_condition(R"(status.conditions.#(type=="Failed")#|#(status=="True")#)");
-    return request;
-  }
-
-  void Start() {
-    const Status started = executor().Start(RequestOf(Nth(1)));
-    ASSERT_TRUE(started.ok()) << started;
-  }
-
-  kube::Ref ObjectRef() const { return {kResource, kTuning.ns, AttemptName(Nth(1))}; }
-  kube::Ref MadeRef() const {
-    return {Pods(), kTuning.ns, AttemptName(Nth(1)) + "-node-0-0-x7f2k"};
-  }
-
-  void Change(const std::function<void(Json&)>& edit) {
-    Json object = *cluster_.Get(ObjectRef());
-    edit(object);
-    cluster_.Put(kResource, object);
-  }
-
-  // As a Trainer older than 2.3 and JobSet make it: nothing of the patches is in it.
-  Json MadePod(const std::string& created = "2026-01-01T00:00:05Z") const {
-    const std::string set = AttemptName(Nth(1));
-    const Json running = {{"running", {{"startedAt", "2026-01-01T00:00:10Z"}}}};
-    return {{"metadata",
-             {{"name", MadeRef().name},
-              {"namespace", kTuning.ns},
-              {"creationTimestamp", created},
-              {"labels",
-               {{"jobset.sigs.k8s.io/jobset-name", set},
-                {kNodeLabel, "node"},
-                {"batch.kubernetes.io/job-name", set + "-node-0"},
-                {"batch.kubernetes.io/job-completion-index", "0"}}},
-              {"ownerReferences",
-               {{{"apiVersion", "batch/v1"},
-                 {"kind", "Job"},
-                 {"name", set + "-node-0"},
-                 {"uid", "uid-of-job"},
-                 {"controller", true}}}}}},
-            {"spec", {{"nodeName", "node-0"}, {"containers", {{{"name", "node"}}}}}},
-            {"status",
-             {{"phase", "Running"}, {"containerStatuses", Json::array({State("node", running)})}}}};
-  }
-
-  Json EndedPod(int code) const {
-    Json pod = MadePod();
-    const Json ended = {{"terminated",
-                         {{"exitCode", code},
-                          {"reason", code == 0 ? "Completed" : "Error"},
-                          {"startedAt", "2026-01-01T00:00:10Z"},
-                          {"finishedAt", "2026-01-01T00:00:40Z"}}}};
-    pod["status"]["phase"] = code == 0 ? "Succeeded" : "Failed";
-    pod["status"]["containerStatuses"] = Json::array({State("node", ended)});
-    return pod;
-  }
-
-  void Say(const std::string& condition) {
-    Change([&](Json& object) {
-      object["status"]["conditions"] = {{{"type", condition}, {"status", "True"}}};
-    });
-  }
-
-  void Report(const std::string& time, const std::string& loss) {
-    Change([&](Json& object) {
-      object["status"]["trainerStatus"] = {{"lastUpdatedTime", time},
-                                           {"metrics", {{{"name", "loss"}, {"value", loss}}}}};
-    });
-  }
-
-  void Run() {
-    Start();
-    cluster_.SetLog(MadeRef().name, "node", "loss=0.5\n");
-    cluster_.Put(Pods(), MadePod());
-    ASSERT_TRUE(Await([&] { return See(Nth(1)).placement.has_start_time(); }));
-  }
-
-  std::string Metrics() {
-    return ReadFile(executor().Paths(Nth(1)).metrics_file).value_or("(none)");
-  }
-
-  const kube::Resource kResource{"trainer.kubeflow.org", "v1alpha1", "trainjobs", "TrainJob"};
-};
 
 TEST_F(TrainJobTest, ItsPodIsFoundByTheNameOfItsJobSet) {
   Run();
@@ -329,12 +204,12 @@ TEST_F(TrainJobTest, ItIsAdoptedWithItsPod) {
 // The pod of a Job that JobSet made was refused: the event is about that Job.
 TEST_F(TrainJobTest, WhatItsJobsAreRefusedIsSaid) {
   Start();
-  cluster_.Put(Events(),
-               {{"metadata", {{"name", "e"}, {"namespace", kTuning.ns}}},
-                {"type", "Warning"},
-                {"reason", "FailedCreate"},
-                {"message", "pods \"x\" is forbidden: exceeded quota: q, requested: 1"},
-                {"involvedObject", {{"kind", "Job"}, {"name", AttemptName(Nth(1)) + "-node-0"}}}});
+  cluster_.Put(Events(), {{"metadata", {{"name", "e"}, {"namespace", kTuning.ns}}},
+                          {"type", "Warning"},
+                          {"reason", "FailedCreate"},
+                          {"message", "pods \"x\" is forbidden: exceeded quota: q, requested: 1"},
+                          {"involvedObject",
+                           {{"kind", "Job"}, {"name", TrialName(Nth(1).trial) + "-node-0"}}}});
   EXPECT_TRUE(Await([&] { return See(Nth(1)).waiting.find("quota") != std::string::npos; }));
 }
 

@@ -10,6 +10,11 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
 
+std::string Evictable(const AttemptObject& built) {
+  return Text(built.object, {"spec", "template", "metadata", "annotations",
+                             "cluster-autoscaler.kubernetes.io/safe-to-evict"});
+}
+
 // ---- the Job ------------------------------------------------------------------------------------
 
 TEST(PodBuild, AJobIsNamedLabelledOwnedAndTamed) {
@@ -33,6 +38,21 @@ TEST(PodBuild, AJobIsNamedLabelledOwnedAndTamed) {
   EXPECT_EQ(pod.metadata["finalizers"].dump(), R"(["shirabe.dev/log"])");
   EXPECT_EQ(pod.metadata["labels"], metadata["labels"]);
   EXPECT_EQ(metadata.dump().find("secret"), std::string::npos);
+}
+
+// An autoscaler may take the machine where the work is kept elsewhere.
+TEST(PodBuild, WhatLosesNothingMayBeEvicted) {
+  AttemptRequest request = Request();
+  request.cluster.volume.set_claim("checkpoints");
+  EXPECT_EQ(Evictable(Build(request)), "true");
+  request.cluster.volume.Clear();
+  EXPECT_EQ(Evictable(Build(request)), "false") << "it would begin again from 0";
+  Json object = Json::parse(kJob);
+  Json& pod = object["spec"]["template"]["metadata"];
+  pod["annotations"]["cluster-autoscaler.kubernetes.io/safe-to-evict"] = "true";
+  request = Request(object.dump());
+  request.cluster.volume.Clear();
+  EXPECT_EQ(Evictable(Build(request)), "true") << "the user has said so";
 }
 
 TEST(PodBuild, TheSameRequestGivesTheSameObject) {

@@ -9,7 +9,7 @@
 #include "google/protobuf/util/json_util.h"
 #include "gtest/gtest.h"
 #include "proto/shirabe/v1/pod.pb.h"
-#include "tests/trial/parse_struct.h"
+#include "tests/support/parse_struct.h"
 #include "trial/local/supervisor_records.h"
 #include "trial/pod/pod_build.h"
 #include "trial/pod/pod_names.h"

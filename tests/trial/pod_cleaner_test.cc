@@ -3,7 +3,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "tests/trial/parse_struct.h"
+#include "tests/support/parse_struct.h"
 #include "trial/pod/pod_names.h"
 
 namespace shirabe::trial {

@@ -176,6 +176,16 @@ TEST(PodWaiting, Refusals) {
             "WebhookUnavailable");
   EXPECT_EQ(reason("pods \"x\" is forbidden: violates PodSecurity \"restricted:latest\""),
             "PodSecurity");
+  // As Kubernetes 1.36 says them.
+  for (const char* words : {"pods \"x\" is forbidden: maximum cpu usage per Container is 500m, but "
+                            "limit is 2",
+                            "pods \"x\" is forbidden: minimum memory usage per Pod is 1Gi, but "
+                            "request is 128Mi",
+                            "pods \"x\" is forbidden: cpu max limit to request ratio per Container "
+                            "is 2, but provided ratio is 4.000000"}) {
+    EXPECT_EQ(reason(words), "LimitRange") << words;
+  }
+  EXPECT_TRUE(WhyRefused("maximum cpu usage per Container is 1").never_starts);
   EXPECT_EQ(reason("something else"), "FailedCreate");
   const PodWaiting unsaid = WhyRefused("failed quota: q: must specify limits.cpu for: main");
   EXPECT_TRUE(unsaid.never_starts);

@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "base/text/number.h"
-#include "tests/trial/parse_struct.h"
+#include "tests/support/parse_struct.h"
 
 namespace shirabe::trial {
 namespace {

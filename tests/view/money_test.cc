@@ -31,6 +31,30 @@ TEST(MoneyTest, AmountsHaveTheDigitsThatSaySomething) {
   EXPECT_EQ(FormatBytes(int64_t{3} << 30), "3.0 GiB");
 }
 
+TEST(MoneyTest, APoolThatIsTakenBackOftenIsToBeSavedOnOften) {
+  std::vector<v1::Attempt> attempts;
+  const auto add = [&](const std::string& pool, double seconds, v1::Cause cause) {
+    v1::Attempt attempt = MakeClosedAttempt(1, static_cast<int32_t>(attempts.size()) + 1);
+    attempt.set_cause(cause);
+    attempt.set_seconds(seconds);
+    attempt.mutable_placements(0)->set_pool(pool);
+    attempts.push_back(std::move(attempt));
+  };
+  add("steady", 9000, v1::COMPLETED);
+  EXPECT_EQ(PreemptionTable(attempts, 600, At(0)), "");
+  EXPECT_EQ(PreemptionTable({}, 600, At(0)), "");
+  add("spot", 3000, v1::PREEMPTED_SPOT);
+  add("spot", 3000, v1::PREEMPTED_SCHEDULER);
+  add("spot", 1200, v1::COMPLETED);
+  add("spot", 0, v1::OOM);
+  const std::string often = PreemptionTable(attempts, 600, At(0));
+  EXPECT_NE(often.find("SAVE EVERY\nspot"), std::string::npos) << often;
+  EXPECT_NE(often.find("60m"), std::string::npos) << often;
+  EXPECT_NE(often.find("6m (intervalSeconds is 10m)"), std::string::npos) << often;
+  EXPECT_EQ(often.find("steady"), std::string::npos) << often;
+  EXPECT_EQ(PreemptionTable(attempts, 300, At(0)).find("intervalSeconds"), std::string::npos);
+}
+
 TEST(MoneyTest, AClosedAttemptIsWhatTheLedgerSays) {
   const Spending spent = SpendingOf(MakeClosedAttempt(7, 1), At(1000));
   EXPECT_EQ(spent.seconds, 39.5);

@@ -7,13 +7,16 @@
 #include "base/log.h"
 #include "trial/kubernetes/cluster_actions.h"
 #include "trial/kubernetes/removal_records.h"
+#include "trial/kubernetes/succession.h"
 #include "trial/local/supervisor_records.h"
+#include "trial/pod/operator_kinds.h"
 #include "trial/pod/pod_scheduling.h"
 
 namespace shirabe::trial {
 namespace {
 
 constexpr size_t kStarters = 16;
+constexpr char kTrainJobVersion[] = "trainer.kubeflow.org/v1alpha1";
 
 Status MakeClaim(kube::Client& client, const AttemptObject& built) {
   if (!built.claim) return absl::OkStatus();
@@ -104,6 +107,9 @@ StatusOr<PodAttempt> AttemptStarter::Make(const AttemptObject& built, PodAttempt
   RETURN_IF_ERROR(MakeClaim(*context_.client, built));
   const kube::Resource& resource = attempt.ref.resource;
   context_.view->Follow(resource);
+  if (SharesObjectName(resource.group, resource.kind)) {
+    RETURN_IF_ERROR(RemovePredecessor(context_, attempt.ref, built.object));
+  }
   ASSIGN_OR_RETURN(const Json object,
                    CreateOrAdopt(*context_.client, resource, built.object, attempt.id));
   context_.view->Put(resource, object);
@@ -118,13 +124,26 @@ void AttemptStarter::LoadState(PodAttempt& attempt) const {
   if (state.ok()) ApplyPodState(*state, attempt);
 }
 
+// Where the record of an attempt's object is lost: a Job, unless there is another kind of object
+// that is its own.
+kube::Ref AttemptStarter::FindObject(const AttemptKey& key, const std::string& id) const {
+  const std::string& ns = key.trial.experiment.ns;
+  const auto trainjobs = context_.client->FindResource(kTrainJobVersion, "TrainJob");
+  if (trainjobs.ok()) {
+    const kube::Ref ref{*trainjobs, ns, TrialName(key.trial)};
+    const auto object = context_.client->Get(ref);
+    if (object.ok() && AttemptIdOf(*object) == id) return ref;
+  }
+  return {Jobs(), ns, AttemptName(key)};
+}
+
 void AttemptStarter::Adopt(const v1::Attempt& record) {
   const AttemptKey key = {{ExperimentKeyOf(record), record.trial()}, record.number()};
   if (!ValidateKey(key).ok()) return;
   PodAttempt attempt = NewAttempt(key, record.token());
   context_.layout->Create(key).IgnoreError();  // a later write says what is wrong
-  attempt.ref = LoadObjectRecord(context_.layout->Paths(key).dir)
-                    .value_or(kube::Ref{Jobs(), key.trial.experiment.ns, AttemptName(key)});
+  const auto recorded = LoadObjectRecord(context_.layout->Paths(key).dir);
+  attempt.ref = recorded.ok() ? *recorded : FindObject(key, attempt.id);
   context_.view->Follow(attempt.ref.resource);
   LoadState(attempt);
   if (parts_.attempts->Adopt(std::move(attempt))) parts_.watcher->Examine(key);

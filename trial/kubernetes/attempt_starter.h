@@ -46,6 +46,7 @@ class AttemptStarter {
   Status SaveInputs(const AttemptRequest& request, const kube::Ref& ref);
   StatusOr<PodAttempt> Make(const AttemptObject& built, PodAttempt attempt);
   void LoadState(PodAttempt& attempt) const;
+  kube::Ref FindObject(const AttemptKey& key, const std::string& id) const;
 
   const ClusterContext& context_;
   const Parts parts_;

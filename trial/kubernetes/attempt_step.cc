@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "trial/pod/operator_kinds.h"
 
 namespace shirabe::trial {
 namespace {
@@ -12,6 +13,7 @@ using Phase = PodVerdict::Phase;
 
 constexpr absl::Duration kSyncWait = absl::Milliseconds(100);  // for the cluster to be known
 constexpr absl::Duration kWarningNotice = absl::Seconds(30);   // for a checkpoint to be saved
+constexpr absl::Duration kSuspension = absl::Seconds(10);      // for an operator to end its pods
 
 class Stepper {
  public:
@@ -43,6 +45,7 @@ class Stepper {
   void AwaitReason(PodVerdict& verdict);
   void Wait(PodVerdict& verdict);
   void ScheduleEventLookup();
+  std::string WhyUnheard();
   bool EndedWell() const;
   bool AwaitsCollector();
   void AwaitRemainder();
@@ -93,7 +96,7 @@ void Stepper::Look() {
   if (verdict.phase == Phase::kWaiting) {
     Wait(verdict);
   } else {
-    step_.observed.waiting.clear();
+    step_.observed.waiting = verdict.phase == Phase::kRunning ? WhyUnheard() : "";
     step_.progress.needs_events = false;
   }
   if (verdict.phase == Phase::kEnded || verdict.phase == Phase::kLost) {
@@ -248,6 +251,24 @@ void Stepper::ScheduleEventLookup() {
   progress.needs_events = step_.look_up_events = true;
 }
 
+// Its program runs; what it writes comes by a sidecar that cannot reach us.
+std::string Stepper::WhyUnheard() {
+  std::optional<absl::Duration>& since = step_.progress.unheard_since;
+  if (!attempt_.recipe.instrumented || attempt_.heard || attempt_.stop || snapshot_.pod_vanished) {
+    since.reset();
+    return "";
+  }
+  if (!since) since = facts_.now;
+  const absl::Duration until = *since + timeouts_.unheard;
+  if (facts_.now < until) {
+    CheckAt(until);
+    return "";
+  }
+  step_.ask_sidecar = attempt_.unheard_why.empty() && !attempt_.reading_sidecar;
+  if (step_.ask_sidecar) step_.pod = snapshot_.pod;
+  return attempt_.unheard_why;
+}
+
 // ---- its end ------------------------------------------------------------------------------------
 
 bool Stepper::EndedWell() const {
@@ -318,12 +339,20 @@ void Stepper::FollowLog() {
 }
 
 // Its pods go, with what is left of the grace; the object stays until all of it is in the store,
-// but where nothing runs, or an operator would start pods again.
+// but where nothing runs, or an operator would start pods again. A TrainJob that is to stay, for
+// those who look for it, is suspended: where its operator does not end the pods, it goes as well.
 void Stepper::EndPods() {
   const PodAttempt::Stop& stop = *attempt_.stop;
-  if (attempt_.pending_request && facts_.now < stop.delete_at) return CheckAt(stop.delete_at);
-  const bool object_too = facts_.pods.empty() || attempt_.ref.resource.kind != Jobs().kind;
-  step_.end_pods = {object_too, std::max(absl::ZeroDuration(), stop.kill_at - facts_.now)};
+  const bool waits = attempt_.pending_request || stop.suspended;
+  if (waits && facts_.now < stop.delete_at) return CheckAt(stop.delete_at);
+  const kube::Resource& resource = attempt_.ref.resource;
+  const bool object_too = facts_.pods.empty() || resource.kind != Jobs().kind;
+  const bool suspend = attempt_.recipe.retain && !facts_.pods.empty() && !stop.suspended &&
+                       SharesObjectName(resource.group, resource.kind);
+  step_.end_pods = {.object_too = object_too,
+                    .suspend = suspend,
+                    .grace = std::max(absl::ZeroDuration(), stop.kill_at - facts_.now)};
+  if (suspend) CheckAt(stop.kill_at + kSuspension);
 }
 
 }  // namespace
@@ -341,7 +370,11 @@ void Apply(const AttemptStep& step, const AttemptFacts& facts, PodAttempt& attem
   if (step.confirm_gone) attempt.confirming = true;
   if (step.warning) RequestOfProgram("checkpoint", facts.time + kWarningNotice, attempt);
   if (step.read_remainder || step.follow_log) attempt.reading_log = true;
-  if (step.end_pods) attempt.stop->deleted = true;
+  if (step.ask_sidecar) attempt.reading_sidecar = true;
+  if (!step.end_pods) return;
+  attempt.stop->suspended |= step.end_pods->suspend;
+  attempt.stop->deleted = !step.end_pods->suspend;
+  if (step.end_pods->suspend) attempt.stop->delete_at = attempt.stop->kill_at + kSuspension;
 }
 
 }  // namespace shirabe::trial

@@ -51,9 +51,11 @@ struct AttemptStep {
   std::optional<NodeWarning> warning;  // its node is about to go: ask for a checkpoint
   bool read_remainder = false;         // of `pod`: its program has ended, and more may have come
   bool follow_log = false;             // of `pod`, which has no sidecar
+  bool ask_sidecar = false;            // its log says why it is not heard of
   std::optional<Json> pod;             // the primary one
   struct PodsEnd {
     bool object_too = false;
+    bool suspend = false;  // instead: its operator ends them, and the object stays
     absl::Duration grace;
   };
   std::optional<PodsEnd> end_pods;  // all those of the facts

@@ -208,6 +208,16 @@ std::vector<AttemptKey> AttemptTable::RunningOn(const std::string& node) const {
   return there;
 }
 
+std::vector<AttemptKey> AttemptTable::WatchedOf(const TrialKey& trial) const {
+  const MutexLock lock(mutex_);
+  std::vector<AttemptKey> watched;
+  for (auto it = attempts_.lower_bound({trial, 0}); it != attempts_.end(); ++it) {
+    if (it->first.trial != trial) break;
+    watched.push_back(it->first);
+  }
+  return watched;
+}
+
 size_t AttemptTable::size() const {
   const MutexLock lock(mutex_);
   return attempts_.size();

@@ -77,6 +77,7 @@ class AttemptTable {
   // forgotten then.
   Status CheckStopped(const ExperimentKey& experiment, int64_t trial);
   std::vector<AttemptKey> RunningOn(const std::string& node) const;
+  std::vector<AttemptKey> WatchedOf(const TrialKey& trial) const;
   size_t size() const;
 
   // ---- when they are looked at ----

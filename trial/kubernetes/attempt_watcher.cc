@@ -26,12 +26,21 @@ std::string Digest(const AttemptStatus& observed) {
                       observed.placement.node(), observed.platform, observed.waiting);
 }
 
-// One of another object that had the name before may still be ending.
-bool IsOlder(const Json& pod, const std::optional<Json>& object) {
-  const auto created = [](const Json& of) {
-    return TimeOf(At(of, {"metadata", "creationTimestamp"}));
-  };
-  return object && created(pod) < created(*object);
+std::optional<absl::Time> CreationOf(const Json& object) {
+  return TimeOf(At(object, {"metadata", "creationTimestamp"}));
+}
+
+// One of another object that had the name before may still be ending, or be told of: such as that
+// of the attempt before, or of an experiment that was deleted and made again.
+bool IsOlder(const Json& pod, const PodAttempt& attempt, const std::optional<Json>& object) {
+  const auto made = attempt.created || !object ? attempt.created : CreationOf(*object);
+  return made && CreationOf(pod) < made;
+}
+
+// A pod says itself whose it is, where that reached it.
+bool SaysOtherwise(const Json& pod, const PodAttempt& attempt) {
+  const std::string id = AnnotationOf(pod, kPodAttemptIdAnnotation);
+  return !id.empty() && id != attempt.id;
 }
 
 // Of a pod whose object, and with it the recipe, is gone.
@@ -57,7 +66,13 @@ EventLookups::Callbacks AttemptWatcher::Callbacks() {
               },
           .on_events =
               [this](const AttemptKey& key, const std::vector<Json>& events) {
-                attempts_.Visit(key, [&](PodAttempt& attempt) { attempt.events = events; });
+                attempts_.Visit(key, [&](PodAttempt& attempt) {
+                  attempt.events = events;
+                  // One of the name before may have had trouble that this one has not.
+                  std::erase_if(attempt.events, [&](const Json& event) {
+                    return attempt.created && TimeOfEvent(event) < *attempt.created;
+                  });
+                });
                 Examine(key);
               }};
 }
@@ -93,8 +108,9 @@ void AttemptWatcher::Examine(const AttemptKey& key, const Json* gone) {
 bool AttemptWatcher::IsOf(const Json& gone, const PodAttempt& attempt) const {
   const bool labelled = KeyOf(gone) == attempt.key;
   const bool made = !labelled && IsMadeOf(gone, attempt.ref) &&
-                    !IsOlder(gone, context_.view->FindObject(attempt.ref));
-  return (labelled || made) && (attempt.uid.empty() || IsPrimary(gone, attempt.recipe));
+                    !IsOlder(gone, attempt, context_.view->FindObject(attempt.ref));
+  return (labelled || made) && !SaysOtherwise(gone, attempt) &&
+         (attempt.uid.empty() || IsPrimary(gone, attempt.recipe));
 }
 
 AttemptFacts AttemptWatcher::GatherFacts(const PodAttempt& attempt,
@@ -108,8 +124,9 @@ AttemptFacts AttemptWatcher::GatherFacts(const PodAttempt& attempt,
   facts.nodes_refused = view.NodesRefused();
   facts.object = view.FindObject(attempt.ref);
   facts.pods = view.PodsOf(attempt.key);
+  std::erase_if(facts.pods, [&](const Json& pod) { return SaysOtherwise(pod, attempt); });
   for (Json& pod : view.PodsMadeOf(attempt.ref)) {
-    if (!IsOlder(pod, facts.object)) facts.pods.push_back(std::move(pod));
+    if (!IsOlder(pod, attempt, facts.object)) facts.pods.push_back(std::move(pod));
   }
   facts.sync_interval = sync_interval;
   const auto find = [&](const Json& pod) {
@@ -158,6 +175,7 @@ void AttemptWatcher::Perform(const AttemptStep& step, const AttemptFacts& facts,
   if (step.read_remainder) {
     context_.run([this, target, pod = *step.pod] { ReadRemainder(target, pod); });
   }
+  if (step.ask_sidecar) context_.run([this, key, pod = *step.pod] { AskSidecar(key, pod); });
   if (step.follow_log) context_.run([this, target, pod = *step.pod] { FollowLog(target, pod); });
   if (step.end_pods) {
     context_.run(
@@ -235,8 +253,14 @@ void AttemptWatcher::Stop(const AttemptKey& key, v1::Cause why, absl::Duration g
 void AttemptWatcher::EndPods(const Target& target, const std::vector<Json>& pods,
                              const AttemptStep::PodsEnd& end) {
   Status status;
-  if (end.object_too) status.Update(DeleteObject(*context_.client, target.ref, target.uid));
-  for (const Json& pod : pods) status.Update(EndPod(*context_.client, pod, end.grace));
+  if (end.suspend) {
+    status.Update(SuspendObject(*context_.client, target.ref, target.uid));
+  } else if (end.object_too) {
+    status.Update(DeleteObject(*context_.client, target.ref, target.uid));
+  }
+  for (const Json& pod : pods) {
+    if (!end.suspend) status.Update(EndPod(*context_.client, pod, end.grace));
+  }
   const bool known = attempts_.Visit(target.key, [&](PodAttempt& attempt) {
     if (status.ok() || !attempt.stop) return;
     attempt.stop->deleted = false;
@@ -294,6 +318,24 @@ void AttemptWatcher::FollowLog(const Target& target, const Json& pod) {
     attempt.log_at = context_.clock->Monotonic() + std::max(context_.timeouts.logs, reading);
   });
   if (known) Examine(target.key);
+}
+
+// ---- a sidecar that is not heard of -------------------------------------------------------------
+
+void AttemptWatcher::AskSidecar(const AttemptKey& key, const Json& pod) {
+  const auto error = ReadSidecarError(context_, pod);
+  const std::string words = !error.ok()      ? "its log cannot be read: " + Message(error.status())
+                            : error->empty() ? "its log does not say why"
+                                             : *error;
+  const bool known = attempts_.Visit(key, [&](PodAttempt& attempt) {
+    attempt.reading_sidecar = false;
+    attempt.unheard_why = absl::StrCat(
+        "its program runs, but its sidecar has not reached the controller at ",
+        context_.pods->server, ": ", words,
+        "; metrics and checkpoints come once it does. See whether names resolve in its namespace ",
+        "(the cluster's DNS), and whether a NetworkPolicy lets its pods out");
+  });
+  if (known) Examine(key);
 }
 
 }  // namespace shirabe::trial

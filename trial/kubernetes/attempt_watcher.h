@@ -54,6 +54,7 @@ class AttemptWatcher {
   void ReadRemainder(const Target& target, const Json& pod);
   Status ApplyFinalSync(const AttemptKey& key, const Json& pod);
   void FollowLog(const Target& target, const Json& pod);
+  void AskSidecar(const AttemptKey& key, const Json& pod);
 
   const ClusterContext& context_;
   AttemptTable& attempts_;

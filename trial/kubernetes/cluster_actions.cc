@@ -162,6 +162,12 @@ Status RemoveLogFinalizer(kube::Client& client, Json pod) {
   return status;
 }
 
+Status SuspendObject(kube::Client& client, const kube::Ref& ref, const std::string& uid) {
+  const Json patch = {{"metadata", {{"uid", uid}}}, {"spec", {{"suspend", true}}}};
+  const Status status = client.Patch(ref, kube::PatchType::kMerge, patch, "").status();
+  return absl::IsAborted(status) ? absl::OkStatus() : UnlessGone(status);  // another one by now
+}
+
 Status DeleteObject(kube::Client& client, const kube::Ref& ref, const std::string& uid) {
   kube::DeleteOptions options;
   options.uid = uid;

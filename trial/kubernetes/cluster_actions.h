@@ -67,6 +67,9 @@ Status EndPod(kube::Client& client, const Json& pod, absl::Duration grace);
 // Takes our finalizer away from a pod, which then goes if it is deleted.
 Status RemoveLogFinalizer(kube::Client& client, Json pod);
 
+// Tells the operator of an object to end its pods, and to make no others.
+Status SuspendObject(kube::Client& client, const kube::Ref& ref, const std::string& uid);
+
 // Deletes an object and, in the background, its pods. `uid` "" = whichever has the name.
 Status DeleteObject(kube::Client& client, const kube::Ref& ref, const std::string& uid);
 

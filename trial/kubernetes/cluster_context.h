@@ -36,7 +36,9 @@ struct PodTimeouts {
   absl::Duration stall = absl::Minutes(2);    // of a watch, before it is given up
   absl::Duration sync = absl::Seconds(2);     // between two requests of a sidecar
   absl::Duration prune = absl::Seconds(30);   // for a sidecar to delete what is not kept
-  absl::Duration logs = absl::Seconds(3);     // between two looks at a log, where there is none
+  absl::Duration unheard = absl::Seconds(20);     // of a sidecar beside a program that runs
+  absl::Duration succession = absl::Seconds(10);  // of an object, to be gone, before its successor
+  absl::Duration logs = absl::Seconds(3);         // between two looks at a log, where there is none
 };
 
 struct ClusterContext {

@@ -113,7 +113,8 @@ std::vector<Json> ClusterView::PodsMadeOf(const kube::Ref& object) const {
   return pods;
 }
 
-std::vector<std::string> ClusterView::PodNamesOf(const AttemptKey& attempt) const {
+std::vector<std::string> ClusterView::PodNamesOf(const AttemptKey& attempt,
+                                                 const std::string& object) const {
   const MutexLock lock(mutex_);
   std::vector<std::string> found;
   const auto add = [&found](const auto& sets, const auto& key) {
@@ -123,7 +124,7 @@ std::vector<std::string> ClusterView::PodNamesOf(const AttemptKey& attempt) cons
   };
   add(pods_of_, attempt);
   for (const auto& [label, owners] : made_of_) {
-    add(owners, std::pair(attempt.trial.experiment.ns, AttemptName(attempt)));
+    add(owners, std::pair(attempt.trial.experiment.ns, object));
   }
   return found;
 }
@@ -140,6 +141,22 @@ std::optional<Json> ClusterView::FindObject(const kube::Ref& ref) const {
   const MutexLock lock(mutex_);
   const kube::WatchCache* cache = CacheOf(ref.resource);
   return cache == nullptr ? std::nullopt : cache->Find(ref.namespace_name, ref.name);
+}
+
+std::optional<std::pair<kube::Ref, Json>> ClusterView::FindObjectOf(
+    const AttemptKey& attempt) const {
+  const MutexLock lock(mutex_);
+  if (!ready_) return std::nullopt;
+  std::vector<kube::Resource> resources = {Jobs()};
+  for (const auto& [id, resource] : resources_) resources.push_back(resource);
+  for (const kube::Resource& resource : resources) {
+    for (const std::string& name : {AttemptName(attempt), TrialName(attempt.trial)}) {
+      const kube::Ref ref{resource, attempt.trial.experiment.ns, name};
+      auto object = CacheOf(resource)->Find(ref.namespace_name, ref.name);
+      if (object && KeyOf(*object) == attempt) return std::pair(ref, *std::move(object));
+    }
+  }
+  return std::nullopt;
 }
 
 std::optional<Json> ClusterView::FindNode(const std::string& name) const {
@@ -191,6 +208,7 @@ void ClusterView::Add(const kube::Resource& resource, const std::string& owner_l
   const MutexLock lock(mutex_);
   if (!ready_) return;
   // Another thread may have been faster; then this one goes, unasked, once the lock is free.
+  if (!made) resources_.try_emplace(IdOf(resource), resource);
   auto& caches = made ? made_pods_ : kinds_;
   caches.try_emplace(made ? owner_label : IdOf(resource), std::move(cache));
 }
@@ -219,7 +237,7 @@ void ClusterView::OnPod(const Json& pod, bool deleted) {
   options_.on_attempt(*key, deleted ? &pod : nullptr);
 }
 
-// Whose it is, the name of its owner says: that is its attempt's.
+// Whose it is, the name of its owner says.
 void ClusterView::OnMadePod(const std::string& owner_label, const Json& pod, bool deleted) {
   const std::string owner = Text(pod, {"metadata", "labels", owner_label.c_str()});
   {
@@ -234,8 +252,7 @@ void ClusterView::OnMadePod(const std::string& owner_label, const Json& pod, boo
     if (names.empty()) owners.erase({NamespaceOf(pod), owner});
     if (!ready_) return;
   }
-  const auto key = ParseAttemptName(owner, NamespaceOf(pod));
-  if (key) options_.on_attempt(*key, deleted ? &pod : nullptr);
+  options_.on_made(NamespaceOf(pod), owner, deleted ? &pod : nullptr);
 }
 
 void ClusterView::OnObject(const Json& object, bool) {

@@ -26,6 +26,8 @@ class ClusterView {
     Clock* clock = nullptr;
     // Something of an attempt has changed; `gone` is a pod of it as it was last seen, or null.
     std::function<void(const AttemptKey&, const Json* gone)> on_attempt;
+    // The same of a pod that names an object as its owner, and no attempt.
+    std::function<void(const std::string& ns, const std::string& owner, const Json* gone)> on_made;
     // So has a node, in something that matters to its pods.
     std::function<void(const std::string& name)> on_node;
     absl::Duration stall = absl::Minutes(2);  // as of kube::WatchCacheOptions
@@ -44,8 +46,11 @@ class ClusterView {
   std::vector<Json> PodsOf(const AttemptKey& attempt) const;
   // Those that an operator has made of this object and that do not carry our label.
   std::vector<Json> PodsMadeOf(const kube::Ref& object) const;
-  std::vector<std::string> PodNamesOf(const AttemptKey& attempt) const;
+  // The names of both.
+  std::vector<std::string> PodNamesOf(const AttemptKey& attempt, const std::string& object) const;
   std::optional<Json> FindObject(const kube::Ref& ref) const;
+  // Of whatever kind that is followed it is; its labels say whose it is.
+  std::optional<std::pair<kube::Ref, Json>> FindObjectOf(const AttemptKey& attempt) const;
   // nullopt also while the nodes are not known: then NodesKnown is false.
   std::optional<Json> FindNode(const std::string& name) const;
   std::vector<Json> AllNodes() const;
@@ -87,6 +92,7 @@ class ClusterView {
   std::set<std::string> priced_ ABSL_GUARDED_BY(mutex_);                   // nodes
   // By "group/version/kind".
   std::map<std::string, std::unique_ptr<kube::WatchCache>> kinds_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, kube::Resource> resources_ ABSL_GUARDED_BY(mutex_);  // of kinds_
   // Pods by the label in which they name their owner, and their names by that label and the owner.
   std::map<std::string, std::unique_ptr<kube::WatchCache>> made_pods_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, std::map<std::pair<std::string, std::string>, NameSet>> made_of_

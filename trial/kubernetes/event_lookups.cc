@@ -59,7 +59,9 @@ EventLookups::Names EventLookups::NamesOf(Lookup& lookup) const {
     if (!OwnerLabel(object->resource.group, object->resource.kind).empty()) {
       names.emplace(object->name + "-", key);
     }
-    for (const std::string& pod : context_.view->PodNamesOf(key)) names.emplace(pod, key);
+    for (const std::string& pod : context_.view->PodNamesOf(key, object->name)) {
+      names.emplace(pod, key);
+    }
     return false;
   });
   return names;

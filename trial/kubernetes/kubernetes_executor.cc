@@ -6,6 +6,7 @@
 #include "base/file_io.h"
 #include "trial/kubernetes/checkpoint_volume.h"
 #include "trial/log_file.h"
+#include "trial/pod/operator_kinds.h"
 
 namespace shirabe::trial {
 namespace {
@@ -83,12 +84,24 @@ ClusterView::Options KubernetesExecutor::ViewOptions() {
                 teardowns_.Continue(key);
                 watcher_.Examine(key, gone);
               },
+          .on_made = [this](const std::string& ns, const std::string& owner,
+                            const Json* gone) { OnMadePod(ns, owner, gone); },
           .on_node =
               [this](const std::string& name) {
                 for (const AttemptKey& key : attempts_.RunningOn(name)) watcher_.Examine(key);
               },
           .stall = context_.timeouts.stall,
           .only_namespace = context_.pods->only_namespace};
+}
+
+// The owner has its attempt's name, or its trial's: then it says itself which of its attempts' pods
+// these are. Those of a controller before 0.2 have the attempt's, whatever their kind.
+void KubernetesExecutor::OnMadePod(const std::string& ns, const std::string& owner,
+                                   const Json* gone) {
+  if (const auto key = ParseAttemptName(owner, ns)) return watcher_.Examine(*key, gone);
+  const auto trial = ParseTrialName(owner, ns);
+  if (!trial) return;
+  for (const AttemptKey& key : attempts_.WatchedOf(*trial)) watcher_.Examine(key, gone);
 }
 
 std::optional<absl::Duration> KubernetesExecutor::OnTimer() {
@@ -138,7 +151,12 @@ void KubernetesExecutor::Forget(const AttemptKey& key) {
   const std::optional<PodAttempt> attempt = attempts_.Take(key);
   if (!attempt || attempt->uid.empty()) return;
   const bool stays = attempt->object_gone || attempt->recipe.retain;
-  teardowns_.Add(key, {.ref = attempt->ref, .uid = attempt->uid, .deleted = stays});
+  // One that the platform ended may be tried again by its operator, beside the next attempt.
+  const bool suspend = stays && !attempt->object_gone &&
+                       attempt->observed.platform != v1::CAUSE_NONE &&
+                       SharesObjectName(attempt->ref.resource.group, attempt->ref.resource.kind);
+  teardowns_.Add(key,
+                 {.ref = attempt->ref, .uid = attempt->uid, .deleted = stays, .suspend = suspend});
   teardowns_.Continue(key);
 }
 

@@ -68,6 +68,7 @@ class KubernetesExecutor : public Executor {
  private:
   ClusterContext MakeContext(const PodTimeouts& timeouts);
   ClusterView::Options ViewOptions();
+  void OnMadePod(const std::string& ns, const std::string& owner, const Json* gone);
   std::optional<absl::Duration> OnTimer();
 
   const ExecutorOptions options_;

@@ -141,6 +141,7 @@ void CheckAt(absl::Duration at, PodAttempt& attempt) {
 
 void Bind(const Json& object, PodAttempt& attempt) {
   attempt.uid = UidOf(object);
+  attempt.created = TimeOf(At(object, {"metadata", "creationTimestamp"}));
   attempt.recipe = RecipeOf(object);
   attempt.never_began = false;
   attempt.object_gone = false;

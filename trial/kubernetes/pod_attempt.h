@@ -33,6 +33,7 @@ struct AttemptProgress {
   std::string warned;                              // of what: the node is about to go
   std::optional<absl::Duration> waiting_since;     // for `waiting_reason`
   std::string waiting_reason;
+  std::optional<absl::Duration> unheard_since;      // it runs, and its sidecar was never heard of
   std::optional<absl::Duration> events_at;          // from when on they are looked up
   bool needs_events = false;                        // it waits, and only an event may say why
   std::optional<absl::Duration> complete_since;     // its sidecar has sent everything
@@ -48,6 +49,7 @@ struct PodAttempt {
   // The object, once it is known.
   kube::Ref ref;
   std::string uid;  // "" = not known
+  std::optional<absl::Time> created;
   AttemptRecipe recipe;
   std::optional<Json> gone;  // its primary pod as it was last seen, once that has vanished
   bool object_gone = false;  // the API server says that there is no such object any more
@@ -57,6 +59,7 @@ struct PodAttempt {
   v1::PodState state;
   bool unsaved = false;                 // the disk did not take it
   std::optional<absl::Duration> heard;  // monotonic; its last request
+  std::string unheard_why;              // what there is to say of it where there was none
 
   // What a TrainJob's status told: when the last of it was reported, and what takes the next.
   struct Trainer {
@@ -77,6 +80,7 @@ struct PodAttempt {
     absl::Duration kill_at = {};    // monotonic
     absl::Duration delete_at = {};  // when its pods are deleted, acknowledged or not
     bool deleted = false;           // a deletion with this kill_at is on its way, or done
+    bool suspended = false;         // its object was told to end them first
   };
   std::optional<Stop> stop;
 
@@ -87,7 +91,7 @@ struct PodAttempt {
   bool remainder_read = false;  // the log was read through the API after the end
 
   // Work that other threads do for it now.
-  bool reading_log = false, confirming = false;
+  bool reading_log = false, confirming = false, reading_sidecar = false;
   absl::Duration log_at;              // monotonic; when its log is read next, where we do that
   std::optional<absl::Duration> due;  // monotonic; when it is to be looked at again
 

@@ -7,6 +7,9 @@
 #include <system_error>
 #include <utility>
 
+#include "absl/strings/match.h"
+#include "absl/strings/str_split.h"
+#include "base/text/json_text.h"
 #include "trial/kubernetes/cluster_actions.h"
 #include "trial/log_file.h"
 #include "trial/pod/final_sync_log.h"
@@ -14,7 +17,8 @@
 namespace shirabe::trial {
 namespace {
 
-constexpr int64_t kMaxLogBytes = 64 << 20;   // of a log that is read through the API server
+constexpr int64_t kMaxLogBytes = 64 << 20;  // of a log that is read through the API server
+constexpr int64_t kMaxSidecarWords = 64 << 10;
 constexpr int64_t kMaxFinalSync = 16 << 20;  // of a sidecar's
 // So much of the end of a copy tells where a log goes on from it.
 constexpr int64_t kLogOverlapBytes = 4 << 10;
@@ -51,6 +55,18 @@ StatusOr<std::vector<v1::SyncRequest>> ReadFinalSync(const ClusterContext& conte
   ASSIGN_OR_RETURN(const std::string log,
                    ReadLogOf(*context.client, pod, kSidecarContainer, kMaxFinalSync));
   return ParseFinalSync(log);
+}
+
+StatusOr<std::string> ReadSidecarError(const ClusterContext& context, const Json& pod) {
+  ASSIGN_OR_RETURN(const std::string log,
+                   ReadLogOf(*context.client, pod, kSidecarContainer, kMaxSidecarWords));
+  std::string error;
+  for (const absl::string_view text : absl::StrSplit(log, '\n')) {
+    if (!absl::StrContains(text, "\"error\"")) continue;
+    const Json line = ReadJsonOrDiscarded(std::string(text));
+    if (line.is_object() && !Text(line, {"error"}).empty()) error = Text(line, {"error"});
+  }
+  return error;
 }
 
 Status CopyLog(const ClusterContext& context, const PodLog& from, FileMirror& mirror) {

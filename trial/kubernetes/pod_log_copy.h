@@ -31,4 +31,7 @@ StatusOr<std::vector<v1::SyncRequest>> ReadFinalSync(const ClusterContext& conte
 // An API server that is busy, or hangs, may answer later: without the rest a trial has no result.
 bool IsPassing(const Status& status);
 
+// What the sidecar of a pod has printed last of why it does not reach the server; "" = nothing.
+StatusOr<std::string> ReadSidecarError(const ClusterContext& context, const Json& pod);
+
 }  // namespace shirabe::trial

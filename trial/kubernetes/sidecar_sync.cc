@@ -48,15 +48,17 @@ StatusOr<v1::SyncReply> SidecarSync::Sync(const v1::SyncRequest& request,
   }
   v1::SyncReply reply;
   bool news = false;
-  bool ending = false;
+  bool ending = false, spoken_of = false;
   CheckpointPruner::Checkpoints deleted;
   const absl::Duration interval = SyncInterval(context_.timeouts, parts_.attempts->size());
   // It may have ended meanwhile.
   RETURN_IF_ERROR(parts_.attempts->Admit(key, id, [&](PodAttempt& attempt) {
+    const bool first = !attempt.heard;
     attempt.heard = context_.clock->Monotonic();
     if (request.has_state()) news = ApplyPodState(request.state(), attempt) || attempt.unsaved;
     attempt.unsaved = news;
     ending = attempt.progress.over || attempt.stop;
+    spoken_of = first && !attempt.unheard_why.empty();
     AcknowledgeRequest(attempt);
     const bool urgent = attempt.pending_request || ending;
     *reply.mutable_next() = ToProto(urgent ? kUrgentSyncInterval : interval);
@@ -67,7 +69,7 @@ StatusOr<v1::SyncReply> SidecarSync::Sync(const v1::SyncRequest& request,
   for (v1::FileHave& have : taken.have) *reply.add_files() = std::move(have);
   if (news) RETURN_IF_ERROR(Save(key, request.state()));
   // That it lives is all that most requests of many sidecars tell, and the agenda counts on that.
-  if (news || ending) parts_.watcher->Examine(key);
+  if (news || ending || spoken_of) parts_.watcher->Examine(key);
   return reply;
 }
 

@@ -42,7 +42,7 @@ void Teardowns::Continue(const AttemptKey& key) {
   if (teardown.due && now < *teardown.due) return;
   teardown.due.reset();
   std::vector<Json> held = HeldPods(*context_.view, key);
-  if (held.empty() && teardown.object.deleted) {
+  if (held.empty() && teardown.object.deleted && !teardown.object.suspend) {
     const absl::Duration until = teardown.since + kDeletionGracePeriod;
     if (now >= until) {
       teardowns_.erase(found);
@@ -61,11 +61,13 @@ void Teardowns::LetGo(const AttemptKey& key, const Object& object, const std::ve
   Status status;
   for (const Json& pod : held) status.Update(RemoveLogFinalizer(*context_.client, pod));
   if (!object.deleted) status.Update(DeleteObject(*context_.client, object.ref, object.uid));
+  if (object.suspend) status.Update(SuspendObject(*context_.client, object.ref, object.uid));
   const MutexLock lock(mutex_);
   const auto found = teardowns_.find(key);
   if (found == teardowns_.end()) return;
   found->second.busy = false;
   found->second.object.deleted |= status.ok();
+  found->second.object.suspend &= !status.ok();
   // The pods' changes are seen a little later; until then there is nothing to do.
   found->second.due = context_.clock->Monotonic() + context_.timeouts.retry;
   context_.wake();
@@ -120,9 +122,8 @@ bool OrphanFinder::OnTimer(absl::Duration now) {
   std::set<ExperimentKey> unowned;
   for (const AttemptKey& key : context_.view->Attempts()) {
     if (attempts_.Knows(key) || teardowns_.Knows(key)) continue;
-    const kube::Ref ref{Jobs(), key.trial.experiment.ns, AttemptName(key)};
-    const auto job = context_.view->FindObject(ref);
-    const bool stays = !job || IsDeleting(*job) || RecipeOf(*job).retain;
+    const auto object = context_.view->FindObjectOf(key);
+    const bool stays = !object || IsDeleting(object->second) || RecipeOf(object->second).retain;
     const bool owned = attempts_.Owns(key.trial.experiment);
     // Nothing of it waits for us, unless its experiment was deleted: that is asked once.
     const bool retained = stays && HeldPods(*context_.view, key).empty();
@@ -131,7 +132,9 @@ bool OrphanFinder::OnTimer(absl::Duration now) {
     still[key] = since == orphans_.end() ? now : since->second;
     if (now < still[key] + patience) continue;
     if (owned) {
-      Release(key, {.ref = ref, .uid = job ? UidOf(*job) : "", .deleted = stays});
+      Release(key, {.ref = object ? object->first : kube::Ref(),
+                    .uid = object ? UidOf(object->second) : "",
+                    .deleted = stays});
     } else {
       unowned.insert(key.trial.experiment);
     }

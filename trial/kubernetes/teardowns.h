@@ -29,6 +29,7 @@ class Teardowns {
     kube::Ref ref;
     std::string uid;
     bool deleted = false;  // it is, or it is to stay: then only its pods are let go
+    bool suspend = false;  // it stays, and its operator is to make no pods of it any more
   };
   // From now on this is to go; Continue begins.
   void Add(const AttemptKey& key, Object object);

@@ -35,15 +35,6 @@ PodWaiting Patient(const std::string& reason, const std::string& what, const std
 
 // ---- events -------------------------------------------------------------------------------------
 
-// Old and new API have different names for it.
-absl::Time TimeOfEvent(const Json& event) {
-  for (const Json* time : {&At(event, {"series", "lastObservedTime"}), &At(event, "eventTime"),
-                           &At(event, "lastTimestamp"), &At(event, "firstTimestamp")}) {
-    if (const auto at = TimeOf(*time)) return *at;
-  }
-  return absl::InfinitePast();
-}
-
 std::string MessageOfEvent(const Json& event) {
   const std::string message = Text(event, {"message"});
   return message.empty() ? Text(event, {"note"}) : message;
@@ -261,6 +252,15 @@ bool ProgramStarted(const WaitingFacts& facts) {
 
 }  // namespace
 
+// Old and new API have different names for it.
+absl::Time TimeOfEvent(const Json& event) {
+  for (const Json* time : {&At(event, {"series", "lastObservedTime"}), &At(event, "eventTime"),
+                           &At(event, "lastTimestamp"), &At(event, "firstTimestamp")}) {
+    if (const auto at = TimeOf(*time)) return *at;
+  }
+  return absl::InfinitePast();
+}
+
 PodWaiting WhyRefused(const std::string& words) {
   if (absl::StrContains(words, "exceeded quota") || absl::StrContains(words, "failed quota")) {
     const bool unsaid = absl::StrContains(words, "must specify");
@@ -270,6 +270,14 @@ PodWaiting WhyRefused(const std::string& words) {
                                 : "Wait, lower parallelTrialCount, or ask for more quota."),
             .never_starts = unsaid,
             .give_up = unsaid ? kConfigTimeout : absl::InfiniteDuration()};
+  }
+  if (absl::StrContains(words, " usage per ") || absl::StrContains(words, " ratio per ")) {
+    return {.reason = "LimitRange",
+            .text = Join("a LimitRange of the namespace refuses it: " + words,
+                         "Change requests and limits of the trial's container, or the LimitRange: "
+                         "it holds for our sidecar too (kubectl describe limitrange)."),
+            .never_starts = true,
+            .give_up = kConfigTimeout};
   }
   if (absl::StrContains(words, "admission webhook") ||
       absl::StrContains(words, "ValidatingAdmissionPolicy") ||

@@ -12,6 +12,9 @@
 
 namespace shirabe::trial {
 
+// When the event was seen last; the infinite past if it does not say.
+absl::Time TimeOfEvent(const Json& event);
+
 struct WaitingFacts {
   const Json* object = nullptr;  // the Job, or what else was created
   const Json* pod = nullptr;     // the primary one; nullptr = there is none yet

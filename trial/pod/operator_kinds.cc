@@ -88,8 +88,16 @@ Json TrainerPod(const Json& object) {
   return {{"spec", {{"containers", Json::array({std::move(container)})}}}};
 }
 
+bool SharesObjectName(const std::string& group, const std::string& kind) {
+  return group == "trainer.kubeflow.org" && kind == "TrainJob";
+}
+
+std::string ObjectName(const AttemptKey& key, const Json& object) {
+  return IsTrainJob(object) ? TrialName(key.trial) : AttemptName(key);
+}
+
 std::string OwnerLabel(const std::string& group, const std::string& kind) {
-  return group == "trainer.kubeflow.org" && kind == "TrainJob" ? kJobSetLabel : "";
+  return SharesObjectName(group, kind) ? kJobSetLabel : "";
 }
 
 }  // namespace shirabe::trial

@@ -32,6 +32,13 @@ Json& TrainerOf(Json& object);
 int64_t TrainerNodes(const Json& object);
 Json TrainerPod(const Json& object);
 
+// Whether all attempts of a trial have an object of one name, the trial's: a TrainJob, which
+// Kubeflow's OptimizerClient looks for by that name. Then the object of an attempt is made once
+// that of the one before is gone (trial/kubernetes/succession.h).
+bool SharesObjectName(const std::string& group, const std::string& kind);
+// What the object of an attempt is called.
+std::string ObjectName(const AttemptKey& key, const Json& object);
+
 // The label of pods in which the operator of this kind (its group, without the version) names the
 // object that they were made of; "" for kinds whose pods all have our own labels.
 std::string OwnerLabel(const std::string& group, const std::string& kind);

@@ -149,7 +149,7 @@ void Identify(const AttemptRequest& request, AttemptObject& built) {
   built.object.erase("status");
   Json& metadata = ObjectIn(built.object, "metadata");
   metadata.erase("generateName");
-  metadata["name"] = AttemptName(request.key);
+  metadata["name"] = ObjectName(request.key, built.object);
   metadata["namespace"] = request.key.trial.experiment.ns;
   Label(request.key, metadata);
   Annotate(request, built.recipe, metadata);
@@ -199,6 +199,17 @@ Status DecoratePod(const AttemptRequest& request, const PodScheduling& place,
   spec["terminationGracePeriodSeconds"] =
       static_cast<int64_t>(std::ceil(absl::ToDoubleSeconds(grace)));
   return Prefix(pod.path, ApplyScheduling(place, spec));
+}
+
+// Whether the cluster's autoscaler may evict it to remove a machine: yes where what it has done is
+// saved outside of the pod, so that only seconds are lost; else it would begin again from 0. What
+// the user says of it stands.
+void SayIfEvictable(const AttemptRequest& request, const AttemptObject& built, Json& pod) {
+  const v1::CheckpointVolume& volume = request.cluster.volume;
+  const bool keeps =
+      built.recipe.instrumented && built.without_checkpoints.empty() && volume.ByteSizeLong() > 0;
+  ObjectIn(ObjectIn(pod, "metadata"), "annotations")
+      .emplace(kSafeToEvictAnnotation, keeps ? "true" : "false");
 }
 
 // A program that is started twice in one pod would find the traces of the first time.
@@ -253,6 +264,7 @@ Status TellOperator(const AttemptRequest& request, const PodScheduling& place,
   if (!IsOperatorKind(built.object)) return absl::OkStatus();
   Json pod = {{"metadata", Json::object()}, {"spec", Json::object()}};
   RETURN_IF_ERROR(DecoratePod(request, place, {&pod, nullptr, kTrialSpecPath}));
+  SayIfEvictable(request, built, pod);
   if (IsTrainJob(built.object)) AddPlainEnvironment(request, TrainerOf(built.object));
   return PassOn(pod, place, built.recipe, built.object);
 }
@@ -312,6 +324,7 @@ StatusOr<AttemptObject> BuildAttemptObject(const AttemptRequest& request, const 
   RETURN_IF_ERROR(PlaceProgram(request, options, pods, built));
   for (const PodTemplate& pod : pods) {
     RETURN_IF_ERROR(DecoratePod(request, place, pod));
+    SayIfEvictable(request, built, *pod.root);
   }
   for (const PodTemplate& pod : pods) {
     if (IsJob(built) || IsPod(built)) RunOnce(pod);

@@ -73,6 +73,9 @@ constexpr char kLogFinalizer[] = "shirabe.dev/log";
 // and the object.
 constexpr char kPodAttemptIdAnnotation[] = "shirabe.dev/attempt";
 
+// Annotation of its pods that cluster-autoscaler reads.
+constexpr char kSafeToEvictAnnotation[] = "cluster-autoscaler.kubernetes.io/safe-to-evict";
+
 // Our containers.
 constexpr char kFoldersContainer[] = "shirabe-folders";
 constexpr char kInitContainer[] = "shirabe-init";
