@@ -1,6 +1,7 @@
 #include "suggestion/analysis/posterior_functions.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <numbers>
 
@@ -126,7 +127,7 @@ void PosteriorFunctions::FillCategorical(Block& block, const gp::InputLayout& la
 PosteriorFunctions::PosteriorFunctions(const gp::InputLayout& layout,
                                        const gp::Surrogate& surrogate, const Draws& draws,
                                        const Rng& rng)
-    : table_(surrogate.warp), rng_(rng) {
+    : table_(surrogate.warp), rng_(rng), of_space_(draws.of_space) {
   const gp::Posterior& posterior = surrogate.posterior;
   const VectorXd& y = surrogate.warp.warped();
   const gp::Inputs& inputs = posterior.inputs();
@@ -182,6 +183,11 @@ void PosteriorFunctions::AddModel(const gp::InputLayout& layout, const gp::Poste
   const Index rows = (draws + kRowsTogether) / kRowsTogether * kRowsTogether;
   model.weights = MatrixXd::Zero(rows, y.size());
   model.weights.topRows(draws + 1) = posterior.Solve(targets).transpose();
+  for (int i = 0; i < draws; ++i) {
+    // Evenly between 0 and 1, also those of one model among themselves.
+    const double share = std::fmod((draws_ + i + 1) * (std::numbers::phi - 1), 1.0);
+    if (of_space_) rough_.push_back(std::sqrt(share) * deviation);
+  }
   draws_ += draws;
   models_.push_back(std::move(model));
 }
@@ -215,6 +221,21 @@ MatrixXd PosteriorFunctions::FeatureSet::At(const gp::Inputs& points) const {
   return (features.transpose() * weights).cast<double>();
 }
 
+// Of the same point the same sign, of points that differ at all another one by chance.
+void PosteriorFunctions::AddRoughness(const gp::Inputs& points, Eigen::Ref<MatrixXd> values) const {
+  constexpr size_t kBits = 64;
+  for (Index i = 0; i < points.rows(); ++i) {
+    uint64_t signs = 0;
+    for (const double x : points.x.row(i)) signs = Mix(signs, std::bit_cast<uint64_t>(x));
+    for (const double u : points.u.row(i)) signs = Mix(signs, std::bit_cast<uint64_t>(u));
+    for (size_t s = 0; s < rough_.size(); ++s) {
+      if (s % kBits == 0) signs = Mix(signs, s);
+      const bool up = (signs >> (s % kBits)) % 2 == 0;
+      values(i, static_cast<Index>(s) + 1) += up ? rough_[s] : -rough_[s];
+    }
+  }
+}
+
 MatrixXd PosteriorFunctions::Losses(const gp::Inputs& points) const {
   MatrixXd losses = MatrixXd::Zero(points.rows(), count()), k, means;
   for (Index begin = 0; begin < points.rows() && !IsCancelled(); begin += kBatch) {
@@ -233,6 +254,7 @@ MatrixXd PosteriorFunctions::Losses(const gp::Inputs& points) const {
         first += set.weights.cols();
       }
     }
+    AddRoughness(batch, part);
   }
   return losses.unaryExpr([this](double y) { return table_.At(y); });
 }

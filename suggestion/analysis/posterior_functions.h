@@ -16,6 +16,10 @@
 //     with 5 degrees of freedom. Of categories, exp(-Σ [u ≠ u'] / ℓ) is the expectation of a
 //     product over the coordinates of signs, which with probability exp(-1/ℓ) are the same for all
 //     categories, and else one for each.
+//
+// Where no trial is repeated nothing says how much of σ² is noise, and how much the objective's
+// own, on a scale finer than the trials: N. Cressie, "Statistics for spatial data" (1993), 3.2.1.
+// What is asked of the whole space (of_space) is asked of functions that have some of it.
 #pragma once
 
 #include <Eigen/Dense>
@@ -46,7 +50,8 @@ class PosteriorFunctions {
     int count = 0;
     // Up to so many observed points they differ in θ, too (suggestion/analysis/theta_draws.h).
     Eigen::Index most_for_theta = 128;
-    // More of them, where they crowd: only so many, those that stand for most of the space.
+    // More of them, where they crowd: only so many, those that stand for most of the space. And
+    // each draw varies between trials by a share of σ² of its own, from none to all of it.
     bool of_space = false;
   };
   // `layout`: of the surrogate's inputs.
@@ -101,8 +106,12 @@ class PosteriorFunctions {
   void AddModels(const gp::InputLayout& layout, const gp::Posterior& posterior,
                  const Eigen::VectorXd& y, int draws);
 
+  void AddRoughness(const gp::Inputs& points, Eigen::Ref<Eigen::MatrixXd> values) const;
+
   LossTable table_;
   Rng rng_;
+  bool of_space_;
+  std::vector<double> rough_;  // √(share of σ²) of each draw; empty unless of the space
   Eigen::Index draws_ = 0;
   std::vector<Model> models_;  // the mean is that of the first
 };

@@ -23,6 +23,31 @@ TEST(EstimateTest, HasThePlacesOfFiveAndNinetyFivePercent) {
   EXPECT_EQ(EstimateOf(values.head(3)).high, 39);
 }
 
+// Of what no trial repeats it is not known how much is noise: draws of the space have none to all
+// of it as their own, the mean has none, and a function has one value at a point.
+TEST(PosteriorFunctionsTest, DrawsOfTheSpaceHaveAShareOfTheNoise) {
+  Rng noise(3);
+  const Loss loss = [&](const Point& x) { return x[0] + 0.3 * noise.Normal(); };
+  const FittedHistory fitted(RandomHistory(Reals(2), 100, loss, 1));
+  gp::Inputs points = Spread(fitted.layout(), {256, 0, 1}, 5);
+  points.x.row(1) = points.x.row(0);
+  const PosteriorFunctions smooth = fitted.Draw(32), rough = fitted.DrawOfSpace(32);
+  const Eigen::MatrixXd own = rough.Losses(points) - smooth.Losses(points);
+  EXPECT_TRUE(own.col(0).isZero(0));
+  EXPECT_EQ(own.row(0), own.row(1));
+  double least = 1, most = 0;
+  for (int s = 1; s <= 32; ++s) {
+    const double deviation = std::sqrt(own.col(s).squaredNorm() / 256);
+    least = std::min(least, deviation);
+    most = std::max(most, deviation);
+    EXPECT_LT(std::abs(own.col(s).mean()), 0.25 * deviation) << s;  // up and down alike
+    EXPECT_LT(std::abs(own.col(s).dot(own.col(s % 32 + 1))), 0.35 * 256 * 0.09) << s;
+  }
+  EXPECT_LT(least, 0.15);
+  EXPECT_GT(most, 0.2);
+  EXPECT_LT(most, 0.45);
+}
+
 // Quantiles of 32 draws as of a population would hold 85 %.
 TEST(EstimateTest, HoldsNinetyOfAHundredOtherDraws) {
   Rng rng(7);

@@ -87,8 +87,8 @@ export function FollowUp() {
     >
       <p>
         <State state={state} />
-        {reason !== "" && <span class="pre"> {reason}</span>}
       </p>
+      {reason !== "" && <p class="pre">{reason}</p>}
       {status && <Given status={status} />}
       {facts.length > 0 && <Facts facts={facts} />}
       {(status?.attempts ?? 0) > 0 && (
