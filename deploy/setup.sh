@@ -177,7 +177,7 @@ install_plugin_python() {
     { say "no grpcio from PyPI (see above); only the plug-in example needs it" && return 1; }
 }
 
-# install_sdk NAME PACKAGE…: of PyPI, for the python3 of Debian 12, also in pods of the cluster tier.
+# install_sdk NAME PACKAGE…: of PyPI, for the python3 of Debian 12, in pods of the cluster tier too.
 install_sdk() {
   local folder=${XDG_CACHE_HOME:-$HOME/.cache}/shirabe/$1
   [ ! -d "$folder" ] || return 0

@@ -92,7 +92,7 @@ fault_eviction() {
   ended_well evicted preempted-eviction
 }
 
-# Nobody in the cluster finds the controller, whose sidecars have not been heard of yet.
+# The name of the controller is not resolved, and its sidecars have not been heard of yet.
 fault_dns() {
   cluster stop dns
   manifest unnamed | sed -e 's/maxTrialCount: 3/maxTrialCount: 1/' -e 's/-lt 15/-lt 40/' \
@@ -234,7 +234,7 @@ fault_namespace() {
     inside_controller get experiments -n doomed -o name
 }
 
-# Its pods wait for whoever reads their log, and for no longer.
+# Its pods wait for the controller to read their log, and for no longer.
 fault_namespace_unseen() {
   kubectl create namespace unseen >/dev/null
   begun unseen unseen

@@ -78,7 +78,7 @@ TEST_F(TrainJobNamesTest, TheNextIsMadeOnceTheOneBeforeIsGone) {
   Pause(4 * Impatient().retry);
   EXPECT_EQ(UidOf(Object()), first) << "it is not gone yet";
   EXPECT_THAT(cluster_.propagations(), ElementsAre("Foreground"))
-      << "once: whoever asks for the name finds it until all that it owns is gone";
+      << "once: a caller finds the name until all that it owns is gone";
   cluster_.Remove(ObjectRef(), /*force=*/true);
   ASSERT_TRUE(AwaitNumber("2"));
   EXPECT_NE(UidOf(Object()), first);
@@ -86,7 +86,7 @@ TEST_F(TrainJobNamesTest, TheNextIsMadeOnceTheOneBeforeIsGone) {
 }
 
 // Its pod is on a machine without power, and would hold all that stands above it.
-TEST_F(TrainJobNamesTest, APodThatDoesNotEndHoldsNobody) {
+TEST_F(TrainJobNamesTest, APodThatDoesNotEndHoldsUpNothing) {
   LoseTheFirst();
   Json pod = MadePod();
   pod["metadata"]["deletionTimestamp"] = "2026-01-01T00:01:00Z";
@@ -241,7 +241,7 @@ TEST_F(TrainJobNamesTest, WhatDoesNotGoIsSaid) {
   EXPECT_THAT(Message(told), HasSubstr("TrainJob tuning-1 of the attempt before"));
 }
 
-// Whoever looks for the object of a trial that was given up finds it.
+// Callers who look for the object of a trial that was given up find it.
 TEST_F(TrainJobNamesTest, WhatIsToStayIsSuspended) {
   ASSERT_TRUE(StartNth(1).ok());
   ASSERT_TRUE(AwaitNumber("1"));
