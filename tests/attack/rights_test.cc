@@ -219,7 +219,8 @@ std::string TargetOf(const service::Route& route) {
   return absl::StrReplaceAll(route.path, {{"{namespace}", "red"},
                                           {"{name}", experiment ? "secret" : "tpe"},
                                           {"{trial}", "1"},
-                                          {"{attempt}", "1"}});
+                                          {"{attempt}", "1"},
+                                          {"{step}", "1"}});
 }
 
 // attacks: HTTP GET /livez

@@ -19,7 +19,8 @@ std::string TargetOf(const Route& route) {
   return absl::StrReplaceAll(route.path, {{"{namespace}", "a"},
                                           {"{name}", experiment ? "secret" : "tpe"},
                                           {"{trial}", "1"},
-                                          {"{attempt}", "1"}});
+                                          {"{attempt}", "1"},
+                                          {"{step}", "1"}});
 }
 
 class HttpAccessTest : public testing::Test {

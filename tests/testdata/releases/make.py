@@ -206,7 +206,7 @@ def record_routes(program):
                 continue
             for ns, name in (("default", "spot"), ("team", "asked"), ("default", "none")):
                 filled = (path.replace("{namespace}", ns).replace("{trial}", "1")
-                          .replace("{attempt}", "1"))
+                          .replace("{attempt}", "1").replace("{step}", "1"))
                 if "algorithms/{name}" in path or "stoppers/{name}" in path:
                     name = "tpe" if "algorithms" in path else "medianstop"
                 filled = filled.replace("{name}", name)
