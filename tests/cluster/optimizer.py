@@ -51,28 +51,28 @@ def succession(client: OptimizerClient, name: str) -> None:
             longest, gone = max(longest, now - gone if gone else 0.0), 0.0
             if found["metadata"]["labels"]["shirabe.dev/attempt"] == "2":
                 print(f"there was no TrainJob for {1000 * longest:.0f} ms")
-                assert longest < 2, longest
+                assert longest < 10, longest
                 return
         time.sleep(0.01)
     raise AssertionError("no second attempt")
 
 
 def run(client: OptimizerClient, name: str) -> None:
-    """While its first trial runs, whose first attempt has been evicted, and until its end."""
+    """While a trial runs, after the first attempt of one was evicted, and until the end."""
     running = client.wait_for_job_status(name, {"Running"}, timeout=60, polling_interval=1)
-    assert [one.name for one in running.trials] == [f"{name}-1"], running.trials
-    first = running.trials[0].trainjob
-    assert first.name == f"{name}-1" and first.steps[0].name == "node-0", first
+    trial = next(one for one in running.trials if one.trainjob.status == "Running")
+    assert trial.trainjob.name == trial.name, trial
+    assert trial.trainjob.steps[0].name == "node-0", trial
     assert name in [one.name for one in client.list_jobs()]
     until = time.monotonic() + 15
-    while not (lines := list(client.get_job_logs(name))) and time.monotonic() < until:
+    while not (lines := list(client.get_job_logs(name, trial.name))) and time.monotonic() < until:
         time.sleep(0.5)
     assert any(line.startswith("training with 0.") for line in lines), lines
-    followed = list(client.get_job_logs(name, f"{name}-1", follow=True))
+    followed = list(client.get_job_logs(name, trial.name, follow=True))
     assert followed[-1].startswith("loss=0."), followed
     seen = []
     done = client.wait_for_job_status(name, timeout=120, callbacks=[lambda one: seen.append(one)])
-    assert done.status == "Complete" and len(seen) > 1, (done.status, len(seen))
+    assert done.status == "Complete" and seen, (done.status, seen)
     assert [one.trainjob.status for one in done.trials] == ["Complete"] * 2, done.trials
     best = client.get_best_results(name)
     assert best is not None and best.metrics[0].name == "loss", best
