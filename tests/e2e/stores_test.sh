@@ -52,6 +52,10 @@ first=$!
 # shellcheck disable=SC2317 # called by until_true
 has_copy() { compgen -G "$copies/1/1/*/manifest.json" >/dev/null; }
 until_true 60 has_copy || fail "no checkpoint is in the bucket"
+# A copy may be made before its record is.
+# shellcheck disable=SC2317 # called by until_true
+has_record() { "$shirabe" events copied | grep -q 'CheckpointCommitted.*copied-1-a1'; }
+until_true 60 has_record || fail "no checkpoint is recorded"
 kill -9 "$first"
 wait "$first" 2>/dev/null || true
 # The files go with the machine, and programs that can no longer save end; the database is left.
