@@ -15,6 +15,7 @@
 #include "client/state_location.h"
 #include "db/store.h"
 #include "experiment/experiment_controller.h"
+#include "schedule/schedule_records.h"
 #include "trial/pod/pod_options.h"
 
 namespace shirabe::client {
@@ -68,6 +69,9 @@ class LocalClient : public Client {
   // What this is a client of, for those who look after it (client/store_backup.h,
   // client/store_prune.h); what concerns experiments goes through the methods.
   virtual db::Store& store() = 0;
+
+  // Its schedules, for the server that starts what is due.
+  virtual schedule::ScheduleRecords& schedules() = 0;
 
   // From now on this controller, which lasts as long as the client is used, is told at once what is
   // asked of the experiments that it owns; null = none is.

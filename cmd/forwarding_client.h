@@ -23,6 +23,8 @@ class ForwardingClient : public client::LocalClient {
   void SetNamespaces(client::NamespaceUid /*uid*/) override {}
   // For backups and pruning, which no page asks for: there may be none.
   db::Store& store() override;
+  // For a server that starts what is due, which this is not.
+  schedule::ScheduleRecords& schedules() override;
   void Attach(experiment::Controller* /*controller*/) override {}
 
  private:

@@ -49,7 +49,7 @@ Status CreateEvent(const SyncContext& context, const Json& object, const Cluster
       {"note", Cut(text.note)},
       {"regarding",
        {{"apiVersion", kApiVersion},
-        {"kind", "Experiment"},
+        {"kind", object.value("kind", "Experiment")},
         {"name", NameOf(object)},
         {"namespace", NamespaceOf(object)},
         {"uid", UidOf(object)}}}};
