@@ -14,8 +14,10 @@
 #include "client/import_batch.h"
 #include "client/leftover_files.h"
 #include "client/method_table.h"
+#include "client/place_check.h"
 #include "client/records/namespace_guard.h"
 #include "client/records/stored_records.h"
+#include "client/schedule_calls.h"
 #include "client/store_analyses.h"
 #include "client/store_reads.h"
 #include "client/suggestion_preview.h"
@@ -25,8 +27,6 @@
 #include "experiment/observation_ingest.h"
 #include "experiment/submission.h"
 #include "trial/file_layout.h"
-#include "trial/host_paths.h"
-#include "trial/kubernetes/checkpoint_volume.h"
 
 namespace shirabe::client {
 namespace {
@@ -57,6 +57,7 @@ class StoreClient : public LocalClient {
     charts_.AddTo(methods_);
     analyses_.AddTo(methods_);
     files_.AddTo(methods_);
+    schedules_.AddTo(methods_);
     methods_.Add("Suggest", this, &StoreClient::Suggest);
     methods_.Add("SubmitExperiment", this, &StoreClient::SubmitExperiment);
     methods_.Add("ImportExperiment", this, &StoreClient::ImportExperiment);
@@ -76,12 +77,13 @@ class StoreClient : public LocalClient {
   void Attach(experiment::Controller* controller) override { controller_ = controller; }
   db::Store& store() override { return *store_; }
   decltype(LocalOptions::stores) stores() const override { return options_.stores; }
+  schedule::ScheduleRecords& schedules() override { return schedules_.records(); }
   void SetNamespaces(NamespaceUid uid) override { namespaces_.Set(std::move(uid)); }
 
   StatusOr<std::unique_ptr<experiment::Controller>> MakeController(ExecutionOptions machines,
                                                                    int workers) override {
-    cluster_ = machines.pods.client;
-    host_paths_ = machines.host_paths;
+    place_.cluster = machines.pods.client;
+    place_.host_paths = machines.host_paths;
     machines.pods.host_paths = machines.host_paths.value_or(std::vector<std::string>());
     most_experiments_ = machines.limits.experiments;
     return experiment::Controller::Create(
@@ -112,7 +114,7 @@ class StoreClient : public LocalClient {
   StatusOr<v1::AskReply> ReplyWith(std::optional<experiment::GivenTrial> given,
                                    const ExperimentKey& key, const std::string& caller);
   StatusOr<v1::TellReply> Tell(const v1::TellRequest& request);
-  Status CheckFits(const v1::Experiment& experiment);
+  Status CheckMayStore(const v1::Experiment& experiment);
   Status CheckScale(const ExperimentKey& key, const v1::Intent& intent);
   StatusOr<Owner> MayOwn();
   StatusOr<Owner> FindOwner(const ExperimentKey& key);
@@ -125,20 +127,23 @@ class StoreClient : public LocalClient {
   NamespaceGuard namespaces_{store_.get(), options_.clock, [this](const ExperimentKey& key) {
                                if (controller_ != nullptr) controller_->NotifyIntent(key);
                              }};
-  kube::Client* cluster_ = nullptr;  // where its trials run; null = here
-  std::optional<std::vector<std::string>> host_paths_;
+  PlaceCheck place_{.stores = options_.stores};
   int64_t most_experiments_ = 0;  // of a namespace; 0 = any number
   StoreReads reads_{store_.get(), options_.clock, &layout_, &namespaces_};
   ChartReads charts_{store_.get(), options_.clock, &namespaces_};
   StoreAnalyses analyses_{store_.get(), &namespaces_};
   TrialFiles files_{{store_.get(), &layout_, &namespaces_, options_.stores,
                      [this] { return cluster_ != nullptr; }}};
+  ScheduleCalls schedules_{
+      {.store = store_.get(), .clock = options_.clock, .actor = options_.actor},
+      &namespaces_,
+      [this](const v1::Experiment& made) { return CheckMayStore(made); }};
   MethodTable methods_;
 };
 
 StatusOr<v1::SuggestReply> StoreClient::Suggest(const v1::SuggestRequest& request) {
   // Who asks for no points wants to know whether there could be any.
-  if (request.count() == 0) RETURN_IF_ERROR(CheckFits(request.experiment()));
+  if (request.count() == 0) RETURN_IF_ERROR(place_.Check(request.experiment()));
   return SuggestNext(*store_, request.experiment(), request.count());
 }
 
@@ -147,7 +152,7 @@ StatusOr<v1::SubmitReply> StoreClient::SubmitExperiment(const v1::SubmitRequest&
   const ExperimentKey key = experiment::KeyOf(request.experiment());
   const absl::Duration patience = controller_ == nullptr ? absl::ZeroDuration() : kLeaving;
   RETURN_IF_ERROR(leftover_files_.AwaitRemoved(key, options_.clock->Monotonic() + patience, Sleep));
-  RETURN_IF_ERROR(CheckFits(request.experiment()));
+  RETURN_IF_ERROR(place_.Check(request.experiment()));
   RETURN_IF_ERROR(namespaces_.CheckNotBeingRemoved(key));
   v1::Experiment wanted = WithActor(options_.actor, request.experiment());
   wanted.mutable_status()->mutable_shirabe()->set_namespace_uid(namespaces_.UidOf(key.ns));
@@ -173,34 +178,23 @@ StatusOr<v1::Done> StoreClient::SendIntent(const v1::Intent& intent) {
   return v1::Done();
 }
 
-// Only a process that runs experiments in a cluster knows what is there. What cannot be found out,
-// and what may still come, is no reason to refuse it: its trials wait, and say why.
-Status StoreClient::CheckFits(const v1::Experiment& experiment) {
-  if (host_paths_) {
-    RETURN_IF_ERROR(
-        trial::CheckHostPath(experiment.spec().shirabe().checkpoint().volume(), *host_paths_));
-  }
-  const v1::ShirabeSpec& ours = experiment.spec().shirabe();
-  if (cluster_ != nullptr) RETURN_IF_ERROR(trial::CheckNoArtifacts(experiment.spec()));
-  if (options_.stores != nullptr && ours.has_artifacts()) {
-    RETURN_IF_ERROR(
-        options_.stores->Check(ours.artifacts().store(), experiment::KeyOf(experiment).ns));
-  }
-  if (cluster_ == nullptr || ours.ask_and_tell()) return absl::OkStatus();
-  const Status fits =
-      trial::CheckSharedClaim(*cluster_, experiment::KeyOf(experiment), experiment.spec());
-  return absl::IsInvalidArgument(fits) ? fits : absl::OkStatus();
+// Of one that a schedule starts: what is looked at of one that is submitted.
+Status StoreClient::CheckMayStore(const v1::Experiment& experiment) {
+  const ExperimentKey key = experiment::KeyOf(experiment);
+  RETURN_IF_ERROR(leftover_files_.Check(key));
+  RETURN_IF_ERROR(place_.Check(experiment));
+  return experiment::CheckMayCreate(*store_, key, most_experiments_);
 }
 
 // More at the same time may be more than there is room for.
 Status StoreClient::CheckScale(const ExperimentKey& key, const v1::Intent& intent) {
-  if (cluster_ == nullptr || intent.verb() != v1::Intent::SCALE ||
+  if (place_.cluster == nullptr || intent.verb() != v1::Intent::SCALE ||
       !intent.has_parallel_trial_count()) {
     return absl::OkStatus();
   }
   ASSIGN_OR_RETURN(auto stored, store_->GetExperiment(key));
   stored.record.mutable_spec()->set_parallel_trial_count(intent.parallel_trial_count());
-  return CheckFits(stored.record);
+  return place_.Check(stored.record);
 }
 
 // The owner of the experiment carries the deletion out. Where it has none, we do it in the same

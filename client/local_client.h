@@ -15,6 +15,7 @@
 #include "client/state_location.h"
 #include "db/store.h"
 #include "experiment/experiment_controller.h"
+#include "schedule/schedule_records.h"
 #include "trial/pod/pod_options.h"
 
 namespace shirabe::client {
@@ -70,6 +71,9 @@ class LocalClient : public Client {
   virtual db::Store& store() = 0;
   // As it was opened with; null = none are known.
   virtual std::shared_ptr<const artifacts::StoreTable> stores() const = 0;  // shared: as above
+
+  // Its schedules, for the server that starts what is due.
+  virtual schedule::ScheduleRecords& schedules() = 0;
 
   // From now on this controller, which lasts as long as the client is used, is told at once what is
   // asked of the experiments that it owns; null = none is.

@@ -32,7 +32,7 @@ void Learn(const v1::BackupRecord& record, BackupInfo& info) {
     info.experiments.push_back({.key = experiment::KeyOf(record.experiment()),
                                 .condition = experiment::CurrentCondition(record.experiment())});
   }
-  if (info.experiments.empty()) return;
+  if (info.experiments.empty() || record.has_schedule()) return;
   if (record.has_trial()) ++info.experiments.back().trials;
   info.experiments.back().observations += record.observations().value_size();
 }
@@ -103,6 +103,7 @@ db::BackupSource Filtered(db::BackupSource next, std::set<ExperimentKey> only) {
     for (;;) {
       ASSIGN_OR_RETURN(const bool more, next(record));
       if (!more) return false;
+      if (record->has_schedule()) continue;  // of no name
       const v1::BackupName& name = record->name();
       if (record->has_name()) wanted = only.contains({name.namespace_(), name.name()});
       if (wanted) return true;

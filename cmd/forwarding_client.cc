@@ -29,4 +29,8 @@ db::Store& ForwardingClient::store() {
   CheckFailed(__FILE__, __LINE__, "the dashboard's client has no store");
 }
 
+schedule::ScheduleRecords& ForwardingClient::schedules() {
+  CheckFailed(__FILE__, __LINE__, "the dashboard's client has no schedules of its own");
+}
+
 }  // namespace shirabe::cmd

@@ -26,6 +26,8 @@ class ForwardingClient : public client::LocalClient {
   std::shared_ptr<const artifacts::StoreTable> stores() const override {  // shared: the interface
     return nullptr;
   }
+  // For a server that starts what is due, which this is not.
+  schedule::ScheduleRecords& schedules() override;
   void Attach(experiment::Controller* /*controller*/) override {}
 
  private:

@@ -4,6 +4,7 @@
 
 #include <cerrno>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/file_io.h"
 #include "client/import_batch.h"
@@ -87,13 +88,25 @@ StatusOr<SpecFile> ReadSpecFile(const std::string& path) {
   ASSIGN_OR_RETURN(const TextFile file, ReadTextFile(path));
   auto converted = convert::ConvertIfForeign(file.text, {.name = file.experiment_name});
   if (converted) return SpecFileFrom(file.shown_name, *std::move(converted));
-  return SpecFile{file.shown_name, experiment::ParseExperiments(file.text)};
+  SpecFile read{file.shown_name, experiment::ParseExperiments(file.text)};
+  read.schedules = schedule::ParseSchedules(file.text);
+  if (read.schedules.empty()) return read;
+  // As experiments they are nothing but objects of another kind.
+  std::erase_if(read.documents, [](const experiment::ParsedExperiment& document) {
+    const auto& findings = document.findings;
+    return findings.size() == 1 && findings[0].path == "kind" &&
+           absl::StartsWith(findings[0].message, absl::StrCat("\"", schedule::kKind, "\""));
+  });
+  return read;
 }
 
 Status ReportFindings(const SpecFile& file) {
   int errors = 0;
   if (!file.notice.empty()) ProgressLine(file.notice);
   for (const experiment::ParsedExperiment& document : file.documents) {
+    errors += Print(document.findings, file.shown_name);
+  }
+  for (const schedule::ParsedSchedule& document : file.schedules) {
     errors += Print(document.findings, file.shown_name);
   }
   return ErrorsIn(file.shown_name, errors);
@@ -123,9 +136,38 @@ Status UseEndpoints(const std::string& path) {
 StatusOr<std::vector<v1::Experiment>> LoadExperiments(const std::string& path) {
   ASSIGN_OR_RETURN(SpecFile file, ReadSpecFile(path));
   RETURN_IF_ERROR(ReportFindings(file));
+  if (!file.schedules.empty()) {
+    const std::string& name = file.schedules[0].schedule.metadata().name();
+    return absl::InvalidArgumentError(absl::StrCat(
+        path, ": ScheduledExperiment ", name,
+        " is started at its times by a server: start one (shirabe serve) and hand it over ",
+        "(shirabe apply -f ", path, "); shirabe create --from schedule/", name,
+        " then starts an experiment of it at once"));
+  }
   std::vector<v1::Experiment> experiments;
   for (auto& document : file.documents) experiments.push_back(std::move(document.experiment));
   return experiments;
+}
+
+StatusOr<LoadedObjects> LoadObjects(const Session& session, const std::vector<std::string>& paths) {
+  LoadedObjects all;
+  for (const std::string& path : paths) {
+    ASSIGN_OR_RETURN(SpecFile file, ReadSpecFile(path));
+    RETURN_IF_ERROR(ReportFindings(file));
+    for (auto& document : file.documents) {
+      if (!session.ns_is_default) {
+        document.experiment.mutable_metadata()->set_namespace_(session.ns);
+      }
+      all.experiments.push_back(std::move(document.experiment));
+    }
+    for (auto& document : file.schedules) {
+      if (!session.ns_is_default) {
+        document.schedule.mutable_metadata()->set_namespace_(session.ns);
+      }
+      all.schedules.push_back(std::move(document.schedule));
+    }
+  }
+  return all;
 }
 
 StatusOr<std::vector<v1::Experiment>> LoadFor(const Session& session,

@@ -9,6 +9,7 @@
 #include "cmd/session.h"
 #include "convert/conversion.h"
 #include "experiment/spec/parse_spec.h"
+#include "schedule/parse_schedule.h"
 
 namespace shirabe::cmd {
 
@@ -16,6 +17,7 @@ struct SpecFile {
   std::string shown_name;  // as in messages
   std::vector<experiment::ParsedExperiment> documents;
   std::string notice = {};  // that it was a file of another system, and what was taken of it
+  std::vector<schedule::ParsedSchedule> schedules = {};  // its ScheduledExperiments
 };
 
 // The text of a file; "-" is stdin. One that is too long is cut where its reader refuses it.
@@ -36,7 +38,16 @@ SpecFile SpecFileFrom(const std::string& shown_name, convert::Conversion convers
 // Prints every finding. kInvalidArgument, with their number, if some are errors.
 Status ReportFindings(const SpecFile& file);
 
-// All experiments of a file, without errors, at least one. Warnings are printed.
+// What files hold, without errors; warnings are printed. In the namespace that was chosen for the
+// session if one was: it wins over the one in a file.
+struct LoadedObjects {
+  std::vector<v1::Experiment> experiments;
+  std::vector<v1::ScheduledExperiment> schedules;
+};
+StatusOr<LoadedObjects> LoadObjects(const Session& session, const std::vector<std::string>& paths);
+
+// All experiments of a file, without errors, at least one. Warnings are printed. kInvalidArgument,
+// saying what to do with it, for a ScheduledExperiment.
 StatusOr<std::vector<v1::Experiment>> LoadExperiments(const std::string& path);
 
 // All experiments of these files, as LoadExperiments, in the namespace that was chosen for the

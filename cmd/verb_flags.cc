@@ -93,6 +93,21 @@ StatusOr<ExperimentKey> ExperimentArgument(const std::string& text, const std::s
   return ExperimentKey{ns, name};
 }
 
+v1::ExperimentRef ScheduleRef(const std::string& name, const std::string& ns) {
+  v1::ExperimentRef reference;
+  reference.set_namespace_(ns);
+  reference.set_name(name);
+  return reference;
+}
+
+StatusOr<std::optional<v1::ExperimentRef>> ScheduleArgument(const std::string& text,
+                                                            const std::string& ns) {
+  const std::string name = WithoutNoun(text, {"schedule", "schedules", "scheduledexperiment"});
+  if (name == text) return std::nullopt;
+  if (const Status valid = ValidateExperimentName(name); !valid.ok()) return AsUsage(valid);
+  return ScheduleRef(name, ns);
+}
+
 StatusOr<TrialKey> TrialArgument(const std::string& text, const std::string& ns) {
   const auto key = ParseTrialName(WithoutNoun(text, {"trial", "trials"}), ns);
   if (key) return *key;

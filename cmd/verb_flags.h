@@ -10,6 +10,7 @@
 #include "base/names.h"
 #include "base/status.h"
 #include "cmd/options.h"
+#include "proto/shirabe/v1/api.pb.h"
 #include "proto/shirabe/v1/experiment.pb.h"
 
 namespace shirabe::cmd {
@@ -51,6 +52,11 @@ StatusOr<bool> ParseAll(Options& options, const Globals& globals,
 
 // "digits", or "exp/digits" as `-o name` prints it. kInvalidArgument for what cannot be a name.
 StatusOr<ExperimentKey> ExperimentArgument(const std::string& text, const std::string& ns);
+// Of "schedule/nightly", as `-o name` prints it; nullopt for what names no schedule, and
+// kInvalidArgument for what cannot be the name of one.
+StatusOr<std::optional<v1::ExperimentRef>> ScheduleArgument(const std::string& text,
+                                                            const std::string& ns);
+v1::ExperimentRef ScheduleRef(const std::string& name, const std::string& ns);
 // "digits-7", "digits/7", or "trial/digits-7".
 StatusOr<TrialKey> TrialArgument(const std::string& text, const std::string& ns);
 

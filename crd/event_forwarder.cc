@@ -56,7 +56,7 @@ Status CreateEvent(const SyncContext& context, const Json& object, const Cluster
       {"message", Cut(text.note)},
       {"involvedObject",
        {{"apiVersion", kApiVersion},
-        {"kind", "Experiment"},
+        {"kind", object.value("kind", "Experiment")},
         {"name", NameOf(object)},
         {"namespace", NamespaceOf(object)},
         {"uid", UidOf(object)}}}};

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "experiment/spec/spec_limits.h"
+#include "schedule/start_decision.h"
 
 namespace shirabe::crd {
 namespace {
@@ -17,6 +18,10 @@ using experiment::kMaxNameBytes;
 
 // Of a list that has no limit of its own below.
 constexpr int kMaxItems = 1'000;
+// Of a schedule; what else is wrong with it the controller says.
+constexpr int kMaxCronBytes = 200;
+constexpr int kMaxZoneBytes = 100;
+constexpr int kMaxKept = 100;
 
 // Lists by their paths, `[]` for an item.
 const std::map<std::string, int>& MostItems() {
@@ -149,6 +154,27 @@ void AddExperimentRules(nlohmann::ordered_json& schema) {
   for (const Rule& rule : Rules()) {
     if (OrderedJson* found = Find(spec, rule.path)) Require(*found, rule);
   }
+}
+
+void AddScheduleRules(nlohmann::ordered_json& schema) {
+  OrderedJson& spec = schema["properties"]["spec"];
+  OrderedJson& inner = spec["properties"]["experimentTemplate"]["properties"]["spec"];
+  OrderedJson experiment = {{"properties", {{"spec", inner}}}};
+  AddExperimentRules(experiment);
+  inner = experiment["properties"]["spec"];
+  const auto bound = [&](const char* path, const char* limit, int value) {
+    if (OrderedJson* found = Find(spec, path)) (*found)[limit] = value;
+  };
+  bound(".schedule", "minLength", 1);
+  bound(".schedule", "maxLength", kMaxCronBytes);
+  bound(".timeZone", "maxLength", kMaxZoneBytes);
+  for (const char* path :
+       {".successfulExperimentsHistoryLimit", ".failedExperimentsHistoryLimit"}) {
+    bound(path, "maximum", kMaxKept);
+  }
+  Require(schema, {"", absl::StrCat("size(self.metadata.name) <= ", schedule::kMaxScheduleName),
+                   absl::StrCat("metadata.name has more than ", schedule::kMaxScheduleName,
+                                " characters: experiments are named after it and their time")});
 }
 
 }  // namespace shirabe::crd

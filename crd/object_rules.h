@@ -11,5 +11,7 @@ namespace shirabe::crd {
 
 // `schema` is that of the whole object, as kApplied has it.
 void AddExperimentRules(nlohmann::ordered_json& schema);
+// The same of a ScheduledExperiment, whose template's spec has those rules.
+void AddScheduleRules(nlohmann::ordered_json& schema);
 
 }  // namespace shirabe::crd

@@ -1,10 +1,11 @@
 #include "crd/resource_kinds.h"
 
-#include <cctype>
 #include <string>
 
+#include "absl/strings/ascii.h"
 #include "crd/object_rules.h"
 #include "proto/shirabe/v1/crd.pb.h"
+#include "proto/shirabe/v1/schedule.pb.h"
 #include "view/json_schema.h"
 
 namespace shirabe::crd {
@@ -21,7 +22,7 @@ struct Column {
 };
 
 struct Kind {
-  const char* singular;
+  const char* title;
   const Descriptor* message;
   std::vector<Column> columns;
 };
@@ -32,7 +33,7 @@ const Column kStatus{"Status", "string", ".status.conditions[-1:].status", "whet
 const Column kAge{"Age", "date", ".metadata.creationTimestamp", "since it was created"};
 
 Kind ExperimentKind() {
-  return {"experiment",
+  return {"Experiment",
           v1::crd::Experiment::descriptor(),
           {kType,
            kStatus,
@@ -49,7 +50,7 @@ Kind ExperimentKind() {
 }
 
 Kind SuggestionKind() {
-  return {"suggestion",
+  return {"Suggestion",
           v1::crd::Suggestion::descriptor(),
           {kType,
            kStatus,
@@ -60,7 +61,7 @@ Kind SuggestionKind() {
 }
 
 Kind TrialKind() {
-  return {"trial",
+  return {"Trial",
           v1::crd::Trial::descriptor(),
           {kType,
            kStatus,
@@ -69,6 +70,19 @@ Kind TrialKind() {
            {"Preempted", "integer", ".status.shirabe.preemptions", "lost to the platform"},
            {"Step", "integer", ".status.shirabe.lastStep", "the greatest observed", 1},
            {"Waiting", "string", ".status.shirabe.waiting", "why it is not running", 1},
+           kAge}};
+}
+
+Kind ScheduleKind() {
+  return {"ScheduledExperiment",
+          v1::ScheduledExperiment::descriptor(),
+          {{"Schedule", "string", ".spec.schedule", "the words of cron"},
+           {"Time Zone", "string", ".spec.timeZone", "whose local time they mean"},
+           {"Suspend", "boolean", ".spec.suspend", "whether it starts none for now"},
+           {"Last Schedule", "date", ".status.lastScheduleTime", "since the last start"},
+           {"Last Experiment", "string", ".status.lastExperiment", "its name", 1},
+           {"Next", "string", ".status.nextScheduleTime", "when the next is due", 1},
+           {"Waiting", "string", ".status.waiting", "why a start that is due is not made", 1},
            kAge}};
 }
 
@@ -81,12 +95,17 @@ OrderedJson ColumnJson(const Column& column) {
   return json;
 }
 
-// People write experiments; the rest is ours. The status is ours everywhere.
+std::string LowerCase(const std::string& title) { return absl::AsciiStrToLower(title); }
+
+// People write experiments and their schedules; the rest is ours. The status is ours everywhere.
 OrderedJson SchemaOf(const Kind& kind) {
-  const bool ours = kind.message != v1::crd::Experiment::descriptor();
+  const bool scheduled = kind.message == v1::ScheduledExperiment::descriptor();
+  const bool ours = !scheduled && kind.message != v1::crd::Experiment::descriptor();
   OrderedJson schema = {
       {"type", "object"},
-      {"description", std::string("a Katib-compatible ") + kind.singular + " of Shirabe"},
+      {"description", scheduled
+                          ? "an experiment that is started again and again, in CronJob's words"
+                          : "a Katib-compatible " + LowerCase(kind.title) + " of Shirabe"},
       {"properties",
        {{"apiVersion", {{"type", "string"}}},
         {"kind", {{"type", "string"}}},
@@ -98,7 +117,7 @@ OrderedJson SchemaOf(const Kind& kind) {
   properties["status"] = reported["properties"]["status"];
   if (!ours) {
     schema["required"] = {"spec"};
-    AddExperimentRules(schema);
+    scheduled ? AddScheduleRules(schema) : AddExperimentRules(schema);
   }
   // Beside the spec as well, so that `sepc:` is found, and found out.
   schema["x-kubernetes-preserve-unknown-fields"] = true;
@@ -106,10 +125,9 @@ OrderedJson SchemaOf(const Kind& kind) {
 }
 
 Definition DefinitionOf(const Kind& kind) {
-  const std::string singular = kind.singular;
+  const std::string title = kind.title;
+  const std::string singular = LowerCase(title);
   const std::string plural = singular + "s";
-  std::string title = singular;
-  title[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(title[0])));
   OrderedJson columns = OrderedJson::array();
   for (const Column& column : kind.columns) columns.push_back(ColumnJson(column));
   const OrderedJson names = {{"kind", title},
@@ -139,13 +157,16 @@ Definition DefinitionOf(const Kind& kind) {
 }  // namespace
 
 std::vector<Definition> Definitions() {
-  return {DefinitionOf(ExperimentKind()), DefinitionOf(SuggestionKind()),
-          DefinitionOf(TrialKind())};
+  return {DefinitionOf(ExperimentKind()), DefinitionOf(SuggestionKind()), DefinitionOf(TrialKind()),
+          DefinitionOf(ScheduleKind())};
 }
 
 using kube::Json;
 
 kube::Resource Experiments() { return {"kubeflow.org", "v1beta1", "experiments", "Experiment"}; }
+kube::Resource ScheduledExperiments() {
+  return {"kubeflow.org", "v1beta1", "scheduledexperiments", "ScheduledExperiment"};
+}
 kube::Resource Suggestions() { return {"kubeflow.org", "v1beta1", "suggestions", "Suggestion"}; }
 kube::Resource Trials() { return {"kubeflow.org", "v1beta1", "trials", "Trial"}; }
 kube::Resource Events() { return {"", "v1", "events", "Event"}; }

@@ -27,6 +27,7 @@ inline constexpr char kTrialTemplates[] = "trial-templates";
 inline constexpr char kManagedLabel[] = "shirabe.dev/managed";
 
 kube::Resource Experiments();
+kube::Resource ScheduledExperiments();
 kube::Resource Suggestions();
 kube::Resource Trials();
 kube::Resource Events();
@@ -53,9 +54,10 @@ enum class Ownership {
 // kPermissionDenied where they may not be read: then whose they are is not known.
 StatusOr<Ownership> OwnerOfDefinitions(kube::Client& kube);
 
-// The CustomResourceDefinitions of kubeflow.org/v1beta1: experiments, which people write, and
-// suggestions and trials, which show what became of them; and their schemas. `shirabe crds` prints
-// them, and the files under deploy/kubernetes/crds are what it printed.
+// The CustomResourceDefinitions of kubeflow.org/v1beta1: experiments and scheduledexperiments,
+// which people write, and suggestions and trials, which show what became of them; and their
+// schemas. `shirabe crds` prints them, and the files under deploy/kubernetes/crds are what it
+// printed.
 
 using OrderedJson = nlohmann::ordered_json;
 

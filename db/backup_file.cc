@@ -41,6 +41,7 @@ void Count(const v1::BackupRecord& record, v1::BackupCounts* counts) {
       return now.set_observations(now.observations() + record.observations().value_size());
     case Record::kEvent: return now.set_events(now.events() + 1);
     case Record::kIntent: return now.set_intents(now.intents() + 1);
+    case Record::kSchedule: return now.set_schedules(now.schedules() + 1);
     case Record::kHeader:
     case Record::kCounts:
     case Record::RECORD_NOT_SET: return;

@@ -191,6 +191,7 @@ class PartReader {
       if (!more) return false;
     }
     *part = {};
+    if (record_.has_schedule()) return TakeSchedule(part);
     if (record_.has_name()) RETURN_IF_ERROR(Begin(part));
     part->experiment = key_;
     return Fill(part);
@@ -207,6 +208,15 @@ class PartReader {
     return pending_;
   }
 
+  StatusOr<bool> TakeSchedule(LoadPart* part) {
+    part->schedule = std::move(*record_.mutable_schedule());
+    const v1::ObjectMeta& metadata = part->schedule->metadata();
+    RETURN_IF_ERROR(Prefix("the backup has a schedule that cannot be",
+                           ValidateKey(ExperimentKey{metadata.namespace_(), metadata.name()})));
+    RETURN_IF_ERROR(Advance().status());
+    return true;
+  }
+
   Status Begin(LoadPart* part) {
     key_ = {record_.name().namespace_(), record_.name().name()};
     RETURN_IF_ERROR(Prefix("the backup has a name that cannot be", ValidateKey(key_)));
@@ -217,7 +227,7 @@ class PartReader {
 
   StatusOr<bool> Fill(LoadPart* part) {
     size_t bytes = 0;
-    for (int records = 0; pending_ && !record_.has_name(); ++records) {
+    for (int records = 0; pending_ && !record_.has_name() && !record_.has_schedule(); ++records) {
       if (records >= kPartRecords || bytes >= kPartBytes) break;
       if (key_.name.empty()) return OutOfOrder("a record before the first name");
       if (record_.has_experiment() == begun_) {
@@ -259,6 +269,12 @@ Status DumpRecords(Snapshot* snapshot, const BackupSink& sink) {
     *record.mutable_experiment() = *std::move(experiment);
     RETURN_IF_ERROR(sink(record));
     RETURN_IF_ERROR(ExperimentDump(snapshot, key, sink).Run());
+  }
+  ASSIGN_OR_RETURN(std::vector<v1::ScheduledExperiment> schedules, snapshot->Schedules());
+  for (v1::ScheduledExperiment& schedule : schedules) {
+    v1::BackupRecord record;
+    *record.mutable_schedule() = std::move(schedule);
+    RETURN_IF_ERROR(sink(record));
   }
   return absl::OkStatus();
 }

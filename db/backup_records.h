@@ -2,7 +2,7 @@
 // client/store_backup. Functions without state, safe from any thread.
 //
 // In the sequence a name comes first, then its experiment, if there is one, its trials, attempts,
-// checkpoints, observations, events and intents; then the next name.
+// checkpoints, observations, events and intents; then the next name. Schedules stand at the end.
 #pragma once
 
 #include <functional>

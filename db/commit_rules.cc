@@ -98,11 +98,7 @@ std::string BadText(const Proto& message, const FieldDescriptor& field) {
 
 template <class Record>
 Status CheckText(const Record& record) {
-  const std::string field = BadText(record);
-  if (field.empty()) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat(Describe(record), ": the text in ", field,
-                   " is not UTF-8 and could not be read back: replace the bytes that are not"));
+  return CheckUtf8(record, Describe(record));
 }
 
 template <class Record>
@@ -165,6 +161,14 @@ bool WritesAnything(const Batch& batch) {
 }
 
 }  // namespace
+
+Status CheckUtf8(const Proto& message, const std::string& what) {
+  const std::string field = BadText(message);
+  if (field.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(what, ": the text in ", field,
+                   " is not UTF-8 and could not be read back: replace the bytes that are not"));
+}
 
 Status ValidateBatch(const Batch& batch) {
   if (batch.delete_experiment && WritesAnything(batch)) {

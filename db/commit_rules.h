@@ -25,6 +25,9 @@ namespace shirabe::db {
 // it is not UTF-8, for such a record could be written but never be read again.
 Status ValidateBatch(const Batch& batch);
 
+// kInvalidArgument, naming the field, if a text of the message is not UTF-8; `what` it is.
+Status CheckUtf8(const google::protobuf::Message& message, const std::string& what);
+
 // Whether the batch creates its experiment. Such a batch needs no lease: what does not exist has
 // no owner who could be overtaken.
 bool Creates(const Batch& batch);

@@ -24,6 +24,11 @@ Status CheckLoad(const LoadOptions& options, const std::vector<v1::Lease>& names
   return absl::OkStatus();
 }
 
+ScheduleWrite LoadedSchedule(const v1::ScheduledExperiment& schedule) {
+  const v1::ObjectMeta& metadata = schedule.metadata();
+  return {.key = {metadata.namespace_(), metadata.name()}, .put = schedule};
+}
+
 v1::Lease LeaseAfterLoad(v1::Lease lease, int64_t loaded_epoch) {
   lease.set_epoch(std::max(lease.epoch(), loaded_epoch));
   return LeaseAfterDeletion(std::move(lease));

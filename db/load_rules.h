@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "db/maintenance.h"
+#include "db/schedules.h"
 
 namespace shirabe::db {
 
@@ -15,6 +16,9 @@ namespace shirabe::db {
 // to be replaced.
 Status CheckLoad(const LoadOptions& options, const std::vector<v1::Lease>& names,
                  int64_t experiments);
+
+// A schedule as it is written: beside no other of its name.
+ScheduleWrite LoadedSchedule(const v1::ScheduledExperiment& schedule);
 
 // A name's lease once its experiment was loaded: held by none, and past every epoch that any owner
 // of that name can have had.

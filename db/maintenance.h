@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "db/store.h"
+#include "proto/shirabe/v1/schedule.pb.h"
 
 namespace shirabe::db {
 
@@ -52,13 +53,17 @@ class Snapshot {
                                                   SnapshotCursor* cursor) = 0;
   virtual StatusOr<std::vector<v1::Intent>> Intents(const ExperimentKey& key,
                                                     SnapshotCursor* cursor) = 0;
+  // All of them, by namespace and name.
+  virtual StatusOr<std::vector<v1::ScheduledExperiment>> Schedules() = 0;
 };
 
-// A piece of what is loaded: one name's epoch, and a batch of records, all of them new.
+// A piece of what is loaded: one name's epoch, and a batch of records, all of them new; or a
+// schedule alone.
 struct LoadPart {
   ExperimentKey experiment{};
   std::optional<int64_t> epoch{};  // with the first part of a name
   std::optional<Batch> batch{};    // none of a name that no experiment has
+  std::optional<v1::ScheduledExperiment> schedule{};
 };
 
 struct LoadOptions {

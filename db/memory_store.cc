@@ -13,6 +13,7 @@
 #include "db/commit_rules.h"
 #include "db/maintenance.h"
 #include "db/memory_tables.h"
+#include "db/schedules.h"
 #include "db/store.h"
 
 namespace shirabe::db {
@@ -22,8 +23,11 @@ namespace {
 class MemorySnapshot : public Snapshot {
  public:
   MemorySnapshot(int64_t revision, std::map<ExperimentKey, Rows> experiments,
-                 std::vector<v1::Lease> names)
-      : revision_(revision), experiments_(std::move(experiments)), names_(std::move(names)) {}
+                 std::vector<v1::Lease> names, MemoryTables::ScheduleRows schedules)
+      : revision_(revision),
+        experiments_(std::move(experiments)),
+        names_(std::move(names)),
+        schedules_(std::move(schedules)) {}
 
   std::string source() const override { return "memory:"; }
   int64_t revision() const override { return revision_; }
@@ -58,6 +62,10 @@ class MemorySnapshot : public Snapshot {
                                             SnapshotCursor* cursor) override {
     return Once<v1::Intent>(experiments_[key].intents, cursor);
   }
+  StatusOr<std::vector<v1::ScheduledExperiment>> Schedules() override {
+    SnapshotCursor cursor{};
+    return Once<v1::ScheduledExperiment>(schedules_, &cursor);
+  }
 
  private:
   template <class Record>
@@ -79,11 +87,12 @@ class MemorySnapshot : public Snapshot {
   const int64_t revision_;
   std::map<ExperimentKey, Rows> experiments_;
   const std::vector<v1::Lease> names_;
+  const MemoryTables::ScheduleRows schedules_;
 };
 
 bool Full(size_t size, int64_t limit) { return limit >= 0 && static_cast<int64_t>(size) >= limit; }
 
-class MemoryStore : public Store, public Bulk, public Maintenance {
+class MemoryStore : public Store, public Bulk, public Maintenance, public Schedules {
  public:
   explicit MemoryStore(bool read_only) : read_only_(read_only) {}
 
@@ -115,6 +124,10 @@ class MemoryStore : public Store, public Bulk, public Maintenance {
   StatusOr<int64_t> Load(const LoadOptions& options, const LoadSource& source) override;
   Status RemoveObservations(const Removal& removal) override;
   StatusOr<bool> ReleaseSpace() override { return false; }
+  StatusOr<Versioned<v1::ScheduledExperiment>> GetSchedule(const ExperimentKey& key) override;
+  StatusOr<std::vector<Versioned<v1::ScheduledExperiment>>> ListSchedules(
+      const std::string& ns) override;
+  Status WriteSchedule(const ScheduleWrite& write) override;
 
  private:
   const bool read_only_;
@@ -291,7 +304,34 @@ StatusOr<int64_t> MemoryStore::Commit(const Batch& batch) {
 StatusOr<std::unique_ptr<Snapshot>> MemoryStore::TakeSnapshot() {
   const MutexLock lock(mutex_);
   return std::make_unique<MemorySnapshot>(tables_.revision(), tables_.experiments(),
-                                          tables_.leases().All(tables_.experiments()));
+                                          tables_.leases().All(tables_.experiments()),
+                                          tables_.schedules());
+}
+
+StatusOr<Versioned<v1::ScheduledExperiment>> MemoryStore::GetSchedule(const ExperimentKey& key) {
+  const MutexLock lock(mutex_);
+  const auto found = tables_.schedules().find(key);
+  if (found == tables_.schedules().end()) return NoSchedule(key);
+  return found->second;
+}
+
+StatusOr<std::vector<Versioned<v1::ScheduledExperiment>>> MemoryStore::ListSchedules(
+    const std::string& ns) {
+  const MutexLock lock(mutex_);
+  std::vector<Versioned<v1::ScheduledExperiment>> list;
+  for (const auto& [key, row] : tables_.schedules()) {
+    if (ns.empty() || key.ns == ns) list.push_back(row);
+  }
+  return list;
+}
+
+Status MemoryStore::WriteSchedule(const ScheduleWrite& write) {
+  if (read_only_) return ReadOnly("memory:");
+  RETURN_IF_ERROR(ValidateScheduleWrite(write));
+  const MutexLock lock(mutex_);
+  RETURN_IF_ERROR(tables_.WriteSchedule(write));
+  signal_.Notify(tables_.revision());
+  return absl::OkStatus();
 }
 
 StatusOr<int64_t> MemoryStore::Load(const LoadOptions& options, const LoadSource& source) {

@@ -129,8 +129,23 @@ void MemoryTables::Delete(const ExperimentKey& key) {
   experiments_.erase(key);
 }
 
+Status MemoryTables::WriteSchedule(const ScheduleWrite& write) {
+  const auto found = schedules_.find(write.key);
+  RETURN_IF_ERROR(
+      CheckScheduleRevision(write, found == schedules_.end() ? 0 : found->second.revision));
+  if (write.start) RETURN_IF_ERROR(Commit(*write.start).status());
+  if (write.put) {
+    schedules_[write.key] = {*write.put, ++last_id_};
+  } else if (found != schedules_.end()) {
+    schedules_.erase(found);
+  }
+  return absl::OkStatus();
+}
+
 Status MemoryTables::Load(const LoadOptions& options, const LoadSource& source) {
-  RETURN_IF_ERROR(CheckLoad(options, leases_.All(experiments_), std::ssize(experiments_)));
+  RETURN_IF_ERROR(CheckLoad(options, leases_.All(experiments_),
+                            std::ssize(experiments_) + std::ssize(schedules_)));
+  if (options.mode == LoadOptions::Mode::kReplace) schedules_.clear();
   while (options.mode == LoadOptions::Mode::kReplace && !experiments_.empty()) {
     ++revision_;
     Delete(ExperimentKey(experiments_.begin()->first));
@@ -144,6 +159,11 @@ Status MemoryTables::Load(const LoadOptions& options, const LoadSource& source) 
 }
 
 Status MemoryTables::LoadOne(LoadPart part) {
+  if (part.schedule) {
+    const ScheduleWrite write = LoadedSchedule(*part.schedule);
+    RETURN_IF_ERROR(ValidateScheduleWrite(write));
+    return WriteSchedule(write);
+  }
   const v1::Lease lease = leases_.Get(part.experiment);
   if (part.batch) {
     part.batch->epoch = lease.epoch();

@@ -12,6 +12,7 @@
 #include "db/bulk_leases.h"
 #include "db/commit_rules.h"
 #include "db/maintenance.h"
+#include "db/schedules.h"
 #include "db/store.h"
 
 namespace shirabe::db {
@@ -118,9 +119,13 @@ class MemoryTables {
   const std::set<ChangeId>& feed() const { return feed_; }
   MemoryLeases& leases() { return leases_; }
   const Rows* Find(const ExperimentKey& key) const;
+  using ScheduleRows = std::map<ExperimentKey, Versioned<v1::ScheduledExperiment>>;
+  const ScheduleRows& schedules() const { return schedules_; }
 
   // A batch that has passed ValidateBatch: checked whole, then written. Its revision.
   StatusOr<int64_t> Commit(const Batch& batch);
+  // One that has passed ValidateScheduleWrite.
+  Status WriteSchedule(const ScheduleWrite& write);
   // As of Maintenance. After an error the tables are to be thrown away.
   Status Load(const LoadOptions& options, const LoadSource& source);
   Status RemoveObservations(const Maintenance::Removal& removal);
@@ -137,8 +142,9 @@ class MemoryTables {
   void Put(const Record& record, const ChangeId& id, Versioned<Record>* row);
 
   int64_t revision_ = 0;
-  int64_t last_id_ = 0;  // of events and intents
+  int64_t last_id_ = 0;  // of events and intents, and revision of schedules
   std::map<ExperimentKey, Rows> experiments_;
+  ScheduleRows schedules_;
   MemoryLeases leases_;
   std::set<ChangeId> feed_;
 };

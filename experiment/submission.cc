@@ -12,6 +12,7 @@
 #include "db/commit_rules.h"
 #include "experiment/annotations.h"
 #include "experiment/conditions.h"
+#include "experiment/creation.h"
 #include "experiment/spec/algorithm_setup.h"
 #include "experiment/spec/parse_spec.h"
 #include "experiment/spec/range_changes.h"
@@ -247,7 +248,9 @@ v1::Event CreatedBy(const ExperimentKey& key, const v1::Actor& actor) {
   return event;
 }
 
-Status Create(db::Store& store, Clock& clock, v1::Experiment experiment) {
+}  // namespace
+
+db::Batch CreationOf(Clock& clock, v1::Experiment experiment) {
   const google::protobuf::Timestamp now = ToProto(clock.Now());
   v1::Actor actor = experiment.status().shirabe().created_by();
   const std::string namespace_uid = experiment.status().shirabe().namespace_uid();
@@ -273,10 +276,8 @@ Status Create(db::Store& store, Clock& clock, v1::Experiment experiment) {
     *experiment.mutable_status()->mutable_shirabe()->mutable_created_by() = std::move(actor);
   }
   batch.put = {std::move(experiment), 0};
-  return store.Commit(batch).status();
+  return batch;
 }
-
-}  // namespace
 
 Status CheckMayCreate(db::Store& store, const ExperimentKey& key, int64_t most) {
   if (most == 0 || store.GetExperiment(key).ok()) return absl::OkStatus();
@@ -313,7 +314,7 @@ StatusOr<Submitted> Submit(db::Store& store, Clock& clock, const v1::Experiment&
   if (absl::IsNotFound(existing.status())) {
     if (precondition.present || precondition.generation != 0) return existing.status();
     RETURN_IF_ERROR(CheckWarmStart(store, experiment));
-    const Status created = Create(store, clock, experiment);
+    const Status created = store.Commit(CreationOf(clock, experiment)).status();
     if (!absl::IsAborted(created)) {
       RETURN_IF_ERROR(created);
       return Submitted{.created = true, .changed = false};

@@ -35,6 +35,7 @@
 #include "service/katib/katib_db_manager.h"
 #include "service/katib/katib_early_stopping.h"
 #include "service/katib/katib_suggestion.h"
+#include "service/schedule_runner.h"
 #include "service/store_sweepers.h"
 
 namespace shirabe::service {
@@ -131,6 +132,8 @@ class ListeningServer : public Server {
     experiment_owner_ =
         std::make_unique<ExperimentOwner>(options_.client, controller_.get(), options_.clock);
     sweeper_ = std::make_unique<LogSweeper>(options_.client, options_.home, options_.log_bytes);
+    schedule_runner_ =
+        std::make_unique<ScheduleRunner>(&options_.client->schedules(), options_.clock);
     row_sweeper_ =
         std::make_unique<RowSweeper>(options_.client, options_.keep_observations, options_.clock);
     copy_sweeper_ = std::make_unique<CopySweeper>(options_.client, options_.clock);
@@ -168,6 +171,7 @@ class ListeningServer : public Server {
     hub_ = nullptr;
     sweeper_ = nullptr;
     row_sweeper_ = nullptr;
+    schedule_runner_ = nullptr;
     experiment_owner_ = nullptr;
     options_.client->Attach(nullptr);
     controller_ = nullptr;
@@ -361,6 +365,7 @@ class ListeningServer : public Server {
   std::unique_ptr<grpc::Server> katib_;
   std::unique_ptr<ExperimentOwner> experiment_owner_;
   std::unique_ptr<LogSweeper> sweeper_;
+  std::unique_ptr<ScheduleRunner> schedule_runner_;
   std::unique_ptr<RowSweeper> row_sweeper_;
   std::unique_ptr<CopySweeper> copy_sweeper_;
   std::unique_ptr<ChangeHub> hub_;

@@ -194,8 +194,8 @@ join_behind() {
 
 # Our own C++, without what is generated.
 cpp_files() {
-  find base net kube artifacts db suggestion trial metrics notify experiment client view import \
-    convert tracking rehearsal service sidecar crd cmd tests bench \
+  find base net kube artifacts db suggestion trial metrics notify experiment schedule client view \
+    import convert tracking rehearsal service sidecar crd cmd tests bench \
     -type f \( -name '*.h' -o -name '*.cc' -o -name '*.cu' \) -not -path '*/testdata/*' \
     2>/dev/null | sort
 }

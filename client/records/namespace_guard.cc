@@ -11,14 +11,16 @@ constexpr absl::Duration kDeletionRetry = absl::Seconds(30);
 
 }  // namespace
 
+bool NamespaceGuard::IsGone(const std::string& ns, const std::string& uid) const {
+  if (!uid_ || uid.empty()) return false;
+  const auto now = uid_(ns);
+  return now.ok() ? *now != uid : absl::IsNotFound(now.status());
+}
+
 Status NamespaceGuard::CheckNamespaceExists(const v1::Experiment& experiment) {
   const std::string& uid = experiment.status().shirabe().namespace_uid();
-  if (!uid_ || uid.empty()) return absl::OkStatus();
   const ExperimentKey key = experiment::KeyOf(experiment);
-  const auto now = uid_(key.ns);
-  // Where the cluster cannot be asked it is taken to be there.
-  const bool gone = now.ok() ? *now != uid : absl::IsNotFound(now.status());
-  if (!gone) return absl::OkStatus();
+  if (!IsGone(key.ns, uid)) return absl::OkStatus();
   Remove(key, uid);
   // As the store says it.
   return absl::NotFoundError("no experiment \"" + key.name + "\" in namespace \"" + key.ns + "\"");

@@ -30,6 +30,9 @@ class NamespaceGuard {
   // Of the namespace as it is now; "" where that is not known.
   std::string UidOf(const std::string& ns) const { return uid_ ? uid_(ns).value_or("") : ""; }
 
+  // Whether a namespace that had this uid is gone. Where the cluster cannot be asked it is not.
+  bool IsGone(const std::string& ns, const std::string& uid) const;
+
   // kNotFound for an experiment whose namespace is gone.
   Status CheckNamespaceExists(const v1::Experiment& experiment);
   // The same by name. OK where there is none: the read that follows finds that out.

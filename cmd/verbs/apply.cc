@@ -1,4 +1,7 @@
 // apply and create: hand an experiment to the server or controller of the store, and return.
+#include <type_traits>
+#include <utility>
+
 #include "absl/strings/str_cat.h"
 #include "base/registry.h"
 #include "cmd/record_printer.h"
@@ -9,6 +12,7 @@
 #include "cmd/verb_flags.h"
 #include "experiment/conditions.h"
 #include "experiment/submission.h"
+#include "view/schedule_text.h"
 
 namespace shirabe::cmd {
 namespace {
@@ -17,12 +21,9 @@ struct ApplyFlags {
   std::vector<std::string> files;
   std::string output = "table";
   bool dry_run = false;
+  bool only_new = false;
+  std::string from;
 };
-
-// experiment.kubeflow.org/digits created
-std::string Line(const ExperimentKey& key, const std::string& what) {
-  return "experiment/" + key.name + " " + what + "\n";
-}
 
 StatusOr<std::string> SubmitOne(client::Client& client, const v1::Experiment& experiment,
                                 bool only_new) {
@@ -36,39 +37,98 @@ StatusOr<std::string> SubmitOne(client::Client& client, const v1::Experiment& ex
   return submitted->created ? "created" : submitted->changed ? "changed" : "unchanged";
 }
 
+// schedule/nightly created
+StatusOr<std::string> SubmitOne(client::Client& client, const v1::ScheduledExperiment& schedule,
+                                bool only_new) {
+  v1::SubmitScheduleRequest request;
+  *request.mutable_schedule() = schedule;
+  request.set_absent(only_new);
+  ASSIGN_OR_RETURN(const auto reply, client.Get<v1::SubmitReply>("SubmitSchedule", request));
+  return reply.created() ? "created" : reply.changed() ? "changed" : "unchanged";
+}
+
+StatusOr<view::Json> StoredTree(client::Client& client, const v1::ScheduledExperiment& schedule) {
+  const v1::ObjectMeta& metadata = schedule.metadata();
+  ASSIGN_OR_RETURN(const auto stored,
+                   client.Get<v1::ScheduledExperiment>(
+                       "GetSchedule", ScheduleRef(metadata.name(), metadata.namespace_())));
+  return view::ScheduleJson(stored);
+}
+
+StatusOr<view::Json> StoredTree(client::Client& client, const v1::Experiment& experiment) {
+  ASSIGN_OR_RETURN(const auto stored, client.GetExperiment(experiment::KeyOf(experiment)));
+  return view::ExperimentJson(stored);
+}
+
+// Of both kinds: hands them over, one after the other, and says so.
+template <class Object>
+Status SubmitAll(client::Client& client, const std::vector<Object>& objects,
+                 const ApplyFlags& flags, std::vector<view::Json>& trees) {
+  const bool schedules = std::is_same_v<Object, v1::ScheduledExperiment>;
+  for (const Object& object : objects) {
+    const std::string name =
+        absl::StrCat(schedules ? "schedule/" : "experiment/", object.metadata().name());
+    ASSIGN_OR_RETURN(const std::string what, SubmitOne(client, object, flags.only_new));
+    if (flags.output == "table") Out(absl::StrCat(name, " ", what, "\n"));
+    if (flags.output == "name") Out(name + "\n");
+    if (flags.output != "json" && flags.output != "yaml") continue;
+    ASSIGN_OR_RETURN(view::Json tree, StoredTree(client, object));
+    trees.push_back(std::move(tree));
+  }
+  return absl::OkStatus();
+}
+
+// An experiment of a schedule, at once.
+StatusOr<int> CreateFrom(const Globals& globals, const ApplyFlags& flags) {
+  if (!flags.files.empty()) return UsageError("give -f FILE or --from schedule/NAME, not both");
+  ASSIGN_OR_RETURN(const Session session, OpenSession(globals, /*read_only=*/false));
+  ASSIGN_OR_RETURN(const auto schedule, ScheduleArgument(flags.from, session.ns));
+  if (!schedule) return UsageError("--from " + flags.from + ": write schedule/NAME");
+  v1::SteerScheduleRequest request;
+  *request.mutable_schedule() = *schedule;
+  request.set_action(v1::SteerScheduleRequest::START);
+  ASSIGN_OR_RETURN(const auto reply,
+                   session.client->Get<v1::SteerScheduleReply>("SteerSchedule", request));
+  Out(absl::StrCat("experiment/", reply.experiment(), flags.output == "name" ? "" : " created",
+                   "\n"));
+  return 0;
+}
+
 StatusOr<int> ApplyOrCreate(const Arguments& arguments, Options& options, bool only_new) {
   Globals globals;
-  ApplyFlags flags;
+  ApplyFlags flags{.only_new = only_new};
   options.Texts("-f,--file", &flags.files, "FILE",
-                "experiments in YAML, or - for stdin; may be repeated");
+                "experiments and schedules in YAML, or - for stdin; may be repeated");
+  if (only_new) {
+    options.Text("--from", &flags.from, "schedule/NAME",
+                 "start an experiment of this schedule at once");
+  }
   options.Flag("--dry-run", &flags.dry_run, "only check the files");
   options.Word("-o,--output", &flags.output, {"table", "json", "yaml", "name"}, "how to print");
   options.Arguments("nothing", nullptr, 0, 0);
   AddGlobals(options, &globals);
   ASSIGN_OR_RETURN(const bool done, ParseAll(options, globals, arguments));
   if (done) return 0;
+  if (!flags.from.empty()) return CreateFrom(globals, flags);
   if (flags.files.empty()) return UsageError("give -f FILE");
   if (flags.dry_run) {
-    for (const std::string& file : flags.files) RETURN_IF_ERROR(LoadExperiments(file).status());
+    RETURN_IF_ERROR(LoadObjects(Session{}, flags.files).status());
     return 0;
   }
   ASSIGN_OR_RETURN(const Session session, OpenSession(globals, /*read_only=*/false));
-  ASSIGN_OR_RETURN(const auto experiments, LoadFor(session, flags.files));
+  ASSIGN_OR_RETURN(const LoadedObjects objects, LoadObjects(session, flags.files));
   std::vector<view::Json> trees;
-  for (const v1::Experiment& experiment : experiments) {
-    const ExperimentKey key = experiment::KeyOf(experiment);
-    ASSIGN_OR_RETURN(const std::string what, SubmitOne(*session.client, experiment, only_new));
-    if (flags.output == "table") Out(Line(key, what));
-    if (flags.output == "name") Out("experiment/" + key.name + "\n");
-    if (flags.output != "json" && flags.output != "yaml") continue;
-    ASSIGN_OR_RETURN(const auto stored, session.client->GetExperiment(key));
-    trees.push_back(view::ExperimentJson(stored));
-  }
+  RETURN_IF_ERROR(SubmitAll(*session.client, objects.experiments, flags, trees));
+  RETURN_IF_ERROR(SubmitAll(*session.client, objects.schedules, flags, trees));
   const ListFlags list{.output = flags.output};
   if (WantsTree(list) && trees.size() == 1) PrintTree(list, trees[0]);
   if (WantsTree(list) && trees.size() != 1) PrintTrees(list, trees);
+  if (!objects.schedules.empty()) {
+    Hint("experiments of a schedule are started while a server runs: shirabe serve");
+  }
+  if (objects.experiments.empty()) return 0;
   ASSIGN_OR_RETURN(const std::string holder,
-                   session.client->Holder(experiment::KeyOf(experiments[0])));
+                   session.client->Holder(experiment::KeyOf(objects.experiments[0])));
   if (holder.empty())
     Hint("no process runs it yet: shirabe serve, or shirabe run with the same file");
   return 0;
@@ -79,14 +139,16 @@ StatusOr<int> ApplyOrCreate(const Arguments& arguments, Options& options, bool o
 StatusOr<int> Apply(const Arguments& arguments) {
   Options options("apply -f FILE",
                   "Hands experiments to the server, or to the store of this machine, and returns. "
-                  "Of one that exists, the counts and the goal may be changed.");
+                  "Of one that exists, the counts and the goal may be changed; a schedule is "
+                  "changed to what the file says.");
   return ApplyOrCreate(arguments, options, /*only_new=*/false);
 }
 
 StatusOr<int> Create(const Arguments& arguments) {
-  Options options("create -f FILE",
+  Options options("create -f FILE | --from schedule/NAME",
                   "Hands new experiments to the server, or to the store of this machine. One that "
-                  "exists is an error (exit code 4).");
+                  "exists is an error (exit code 4). With --from it starts an experiment of a "
+                  "schedule, whatever the time.");
   return ApplyOrCreate(arguments, options, /*only_new=*/true);
 }
 

@@ -22,6 +22,7 @@
 #include "cmd/verb.h"
 #include "cmd/verb_flags.h"
 #include "crd/cluster_sync.h"
+#include "crd/schedule_sync.h"
 #include "kube/json_access.h"
 #include "kube/leader_election.h"
 #include "kube/namespace_cache.h"
@@ -111,6 +112,7 @@ class ControllerProcess {
   std::unique_ptr<service::HttpServer> standby_;
   std::unique_ptr<service::Server> server_;
   std::unique_ptr<crd::ClusterSync> sync_;
+  std::unique_ptr<crd::ScheduleSync> schedule_sync_;
 };
 
 Status ControllerProcess::Open() {
@@ -242,6 +244,10 @@ Status ControllerProcess::Lead() {
                                    .namespaces = namespaces_.get(),
                                    .adopt_all = flags_.adopt_all,
                                    .instance = Variable("POD_NAME")});
+  schedule_sync_ = crd::ScheduleSync::Start({.kube = client_.get(),
+                                             .clock = RealClock(),
+                                             .namespace_name = globals_.ns,
+                                             .instance = Variable("POD_NAME")});
   Log(LogLevel::kInfo, "leading",
       {{"database", session_.place.db},
        {"grpc", server_->grpc_address()},
@@ -286,6 +292,7 @@ void ControllerProcess::StepDown(Ended why) {
       shirabe::Pause(kPollInterval);
     }
   });
+  schedule_sync_ = nullptr;
   sync_ = nullptr;
   server_ = nullptr;
 }
@@ -326,6 +333,7 @@ StatusOr<int> ControllerProcess::Run(Interrupts& interrupts) {
   }
   Log(LogLevel::kInfo, "stopping: trials that run are left to the next controller");
   // In this order: nothing is led any more when the lease is given up.
+  schedule_sync_ = nullptr;
   sync_ = nullptr;
   server_ = nullptr;
   election_ = nullptr;

@@ -10,6 +10,14 @@ namespace {
 constexpr int64_t kDefaultDeleteTimeout = 60;
 
 Status DeleteOne(const Session& session, const std::string& name, absl::Duration patience) {
+  ASSIGN_OR_RETURN(const auto schedule, ScheduleArgument(name, session.ns));
+  if (schedule) {
+    v1::DeleteScheduleRequest request;
+    *request.mutable_schedule() = *schedule;
+    RETURN_IF_ERROR(session.client->Get<v1::Done>("DeleteSchedule", request).status());
+    Out("schedule/" + schedule->name() + " deleted\n");
+    return absl::OkStatus();
+  }
   ASSIGN_OR_RETURN(const ExperimentKey key, ExperimentArgument(name, session.ns));
   RETURN_IF_ERROR(session.client->Delete(key, patience, SleepUninterrupted));
   Out("experiment/" + key.name + " deleted\n");
@@ -23,9 +31,9 @@ StatusOr<int> Delete(const Arguments& arguments) {
   std::vector<std::string> names;
   bool ignore_missing = false;
   std::optional<int64_t> patience_s;
-  Options options("delete EXPERIMENT…",
+  Options options("delete EXPERIMENT|schedule/NAME…",
                   "Ends experiments if they run, and removes their records and files. Asks "
-                  "nothing.");
+                  "nothing. Of a schedule the experiments that it has started stay.");
   options.Arguments("EXPERIMENT", &names, 1, 1000);
   options.Flag("--ignore-not-found", &ignore_missing, "what is not there is fine");
   options.Number("--timeout", &patience_s, 0, "seconds to wait for running trials (default 60)");
@@ -36,6 +44,10 @@ StatusOr<int> Delete(const Arguments& arguments) {
   Status worst;
   if (!names.empty() && (names[0] == "exp" || names[0] == "experiment") && names.size() > 1) {
     names.erase(names.begin());  // kubectl's habit: delete exp NAME
+  }
+  if (names.size() > 1 && names[0] == "schedule") {
+    names.erase(names.begin());
+    for (std::string& name : names) name = "schedule/" + name;
   }
   for (const std::string& name : names) {
     const Status status =

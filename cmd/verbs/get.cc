@@ -1,4 +1,5 @@
 // get: finds what is to be listed. get_*.cc list it.
+#include <algorithm>
 #include <set>
 
 #include "absl/strings/match.h"
@@ -11,6 +12,7 @@
 #include "cmd/verbs/get_nouns.h"
 #include "experiment/conditions.h"
 #include "view/record_filter.h"
+#include "view/schedule_text.h"
 #include "view/spending.h"
 
 namespace shirabe::cmd {
@@ -33,6 +35,8 @@ constexpr Noun kNouns[] = {
     {"checkpoints", GetCheckpoints},
     {"checkpoint", GetCheckpoints},
     {"metrics", GetMetrics},
+    {"schedules", GetSchedules},
+    {"schedule", GetSchedules},
 };
 
 StatusOr<const Noun*> FindNoun(const std::string& word) {
@@ -44,7 +48,7 @@ StatusOr<const Noun*> FindNoun(const std::string& word) {
   const auto nearest = Nearest(word, names);
   return UsageError("there is no \"" + word + "\" to get" +
                     (nearest ? "; did you mean \"" + *nearest + "\"?"
-                             : ": it is exp, trials, attempts, checkpoints or metrics"));
+                             : ": it is exp, trials, attempts, checkpoints, metrics or schedules"));
 }
 
 // get exp/digits is get exp digits.
@@ -202,6 +206,39 @@ StatusOr<int> GetExperiments(const Session& session, const GetRequest& request) 
   }
   if (experiments.empty() && request.names.empty()) {
     Hint("no experiments" + (flags.all_namespaces ? "" : " in namespace " + session.ns));
+  }
+  return 0;
+}
+
+StatusOr<int> GetSchedules(const Session& session, const GetRequest& request) {
+  const ListFlags& flags = request.flags;
+  if (flags.watch || !flags.filter.empty() || !flags.sort_by.empty()) {
+    return UsageError("--watch, --filter and --sort-by are not for schedules, which are few");
+  }
+  std::vector<v1::ScheduledExperiment> schedules;
+  if (request.names.empty()) {
+    const std::string ns = flags.all_namespaces ? "" : session.ns;
+    ASSIGN_OR_RETURN(schedules, session.client->List<v1::ScheduledExperiment>("ListSchedules",
+                                                                              ScheduleRef("", ns)));
+  }
+  for (const std::string& name : request.names) {
+    ASSIGN_OR_RETURN(auto schedule, session.client->Get<v1::ScheduledExperiment>(
+                                        "GetSchedule", ScheduleRef(name, session.ns)));
+    schedules.push_back(std::move(schedule));
+  }
+  if (flags.limit) schedules.resize(std::min<size_t>(schedules.size(), *flags.limit));
+  Listing<v1::ScheduledExperiment> listing(
+      flags, {.header = view::ScheduleHeader(StyleOf(flags)),
+              .row = view::ScheduleRow,
+              .tree = view::ScheduleJson,
+              .name = [](const auto& one) { return "schedule/" + one.metadata().name(); }});
+  if (request.names.size() == 1 && schedules.size() == 1) {
+    listing.PrintOne(schedules[0]);
+  } else {
+    listing.PrintAll(schedules);
+  }
+  if (schedules.empty()) {
+    Hint("no schedules" + (flags.all_namespaces ? "" : " in namespace " + session.ns));
   }
   return 0;
 }

@@ -22,6 +22,7 @@ StatusOr<int> GetTrials(const Session& session, const GetRequest& request);
 StatusOr<int> GetAttempts(const Session& session, const GetRequest& request);
 StatusOr<int> GetCheckpoints(const Session& session, const GetRequest& request);
 StatusOr<int> GetMetrics(const Session& session, const GetRequest& request);
+StatusOr<int> GetSchedules(const Session& session, const GetRequest& request);
 
 // The trial that is meant by the text; nullopt if it names an experiment. "digits-7" may be either:
 // an experiment of that name comes first.

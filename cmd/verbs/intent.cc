@@ -126,6 +126,22 @@ Status PrintAnnotation(const Session& session, const TrialKey& key) {
   return absl::OkStatus();
 }
 
+// A schedule is suspended, or goes on.
+Status SteerSchedule(const Globals& globals, const std::string& name, v1::Intent::Verb verb) {
+  ASSIGN_OR_RETURN(const Session session, OpenSession(globals, /*read_only=*/false));
+  const bool suspend = verb == v1::Intent::PAUSE;
+  v1::SteerScheduleRequest request;
+  *request.mutable_schedule() = ScheduleRef(name, session.ns);
+  request.set_action(suspend ? v1::SteerScheduleRequest::SUSPEND
+                             : v1::SteerScheduleRequest::RESUME);
+  ASSIGN_OR_RETURN(const auto reply,
+                   session.client->Get<v1::SteerScheduleReply>("SteerSchedule", request));
+  Hint(absl::StrCat("schedule ", name, reply.changed() ? "" : " was",
+                    suspend ? " suspended: it starts no more experiments"
+                            : " not suspended: it starts experiments at its times"));
+  return absl::OkStatus();
+}
+
 // A verb that only names an experiment.
 StatusOr<int> SendVerb(const Arguments& arguments, v1::Intent::Verb verb, const std::string& usage,
                        const std::string& about) {
@@ -136,6 +152,12 @@ StatusOr<int> SendVerb(const Arguments& arguments, v1::Intent::Verb verb, const 
   AddGlobals(options, &globals);
   ASSIGN_OR_RETURN(const bool done, ParseAll(options, globals, arguments));
   if (done) return 0;
+  ASSIGN_OR_RETURN(const auto schedule, ScheduleArgument(names[0], ""));
+  const bool steers = verb == v1::Intent::PAUSE || verb == v1::Intent::RESUME;
+  if (schedule && steers) {
+    RETURN_IF_ERROR(SteerSchedule(globals, schedule->name(), verb));
+    return 0;
+  }
   v1::Intent intent;
   intent.set_verb(verb);
   RETURN_IF_ERROR(Send(globals, names[0], intent));
@@ -145,12 +167,14 @@ StatusOr<int> SendVerb(const Arguments& arguments, v1::Intent::Verb verb, const 
 }  // namespace
 
 StatusOr<int> Pause(const Arguments& arguments) {
-  return SendVerb(arguments, v1::Intent::PAUSE, "pause EXPERIMENT",
-                  "Starts no new trials; running ones go on. shirabe resume undoes it.");
+  return SendVerb(arguments, v1::Intent::PAUSE, "pause EXPERIMENT|schedule/NAME",
+                  "Starts no new trials; running ones go on. Of a schedule: starts no new "
+                  "experiments. shirabe resume undoes it.");
 }
 
 StatusOr<int> Resume(const Arguments& arguments) {
-  return SendVerb(arguments, v1::Intent::RESUME, "resume EXPERIMENT", "Goes on after a pause.");
+  return SendVerb(arguments, v1::Intent::RESUME, "resume EXPERIMENT|schedule/NAME",
+                  "Goes on after a pause.");
 }
 
 StatusOr<int> Stop(const Arguments& arguments) {

@@ -19,6 +19,10 @@ void PrintValid(const SpecFile& file) {
                      " is valid: ", spec.parameters_size(), " parameters, algorithm ",
                      spec.algorithm().algorithm_name(), "\n"));
   }
+  for (const schedule::ParsedSchedule& document : file.schedules) {
+    Out(absl::StrCat(file.shown_name, ": schedule ", document.schedule.metadata().name(),
+                     " is valid: ", document.schedule.spec().schedule(), "\n"));
+  }
 }
 
 Status ValidateNodesFile(const std::string& path) {

@@ -10,6 +10,7 @@
 #include "base/timestamp.h"
 #include "db/commit_rules.h"
 #include "db/load_rules.h"
+#include "db/postgres/postgres_schedules.h"
 #include "db/postgres/postgres_schema.h"
 #include "db/postgres/postgres_snapshot.h"
 #include "db/postgres/postgres_state.h"
@@ -56,9 +57,11 @@ class Transaction {
   Status ReadStore(const PostgresResult& store);
   Status DeleteEverything(const std::vector<v1::Lease>& names);
   Status LoadOne(LoadPart part);
+  Status LoadSchedule(const ScheduleWrite& write);
   Status Look(const Batch& batch);
   Status LoadBatch(const Batch& batch);
   Status Commit(const Batch& batch, int64_t* revision);
+  Status WriteSchedule(const ScheduleWrite& write, int64_t* revision);
   Status Acquire(const LeaseRequest& request, v1::Lease* lease);
   Status RemoveRows(const LeaseClaim& claim, int64_t most);
   void Renew(const LeaseRenewal& renewal);
@@ -71,6 +74,7 @@ class Transaction {
   PostgresConnection* const db_;
   std::optional<PostgresState> state_;
   PostgresWrites writes_;
+  ScheduleState schedules_;
   int64_t first_revision_ = 0;
   int64_t revision_ = 0;
   int64_t last_id_ = 0;
@@ -84,16 +88,20 @@ Status Transaction::Read(const std::vector<PostgresRequest*>& requests) {
     if (request->acquire != nullptr) state_->Want(request->acquire->experiment);
     if (request->remove != nullptr) state_->Want(request->remove->experiment);
     if (request->renew != nullptr) state_->Want(HolderName(*request->renew));
+    if (request->schedule != nullptr) schedules_.Want(*request->schedule, &*state_);
     if (request->release == nullptr) continue;
     for (const LeaseClaim& claim : *request->release) state_->Want(claim.experiment);
   }
   db_->Send("BEGIN");
   db_->Send(kLock);
   state_->Send(db_);
+  schedules_.Send(db_);
   ASSIGN_OR_RETURN(const std::vector<PostgresResult> results, db_->Receive());
   RETURN_IF_ERROR(ReadStore(results[1]));
   size_t next = 2;
-  return state_->ParseResults(results, &next);
+  RETURN_IF_ERROR(state_->ParseResults(results, &next));
+  schedules_.ParseResults(results, &next);
+  return absl::OkStatus();
 }
 
 Status Transaction::ReadStore(const PostgresResult& store) {
@@ -108,7 +116,9 @@ Status Transaction::ReadStore(const PostgresResult& store) {
 }
 
 void Transaction::Run(PostgresRequest* request) {
-  if (request->batch != nullptr) {
+  if (request->schedule != nullptr) {
+    request->status = WriteSchedule(*request->schedule, &request->revision);
+  } else if (request->batch != nullptr) {
     request->status = Commit(*request->batch, &request->revision);
   } else if (request->remove != nullptr) {
     request->status = RemoveRows(*request->remove, request->most);
@@ -132,6 +142,14 @@ Status Transaction::Commit(const Batch& batch, int64_t* revision) {
   }
   state_->Apply(batch, revision_);
   batch.delete_experiment ? Delete(name) : WriteRecords(batch, name);
+  return absl::OkStatus();
+}
+
+Status Transaction::WriteSchedule(const ScheduleWrite& write, int64_t* revision) {
+  RETURN_IF_ERROR(CheckScheduleRevision(write, schedules_.RevisionOf(write.key)));
+  if (write.start) RETURN_IF_ERROR(Commit(*write.start, revision));
+  schedules_.Write(write, write.put ? ++last_id_ : 0, db_);
+  wrote_ = true;
   return absl::OkStatus();
 }
 
@@ -232,7 +250,7 @@ void Transaction::Release(const std::vector<LeaseClaim>& claims) {
 StatusOr<int64_t> Transaction::Load(const LoadOptions& options, const LoadSource& source) {
   db_->Send("BEGIN");
   db_->Send(kLock);
-  db_->Send("SELECT count(*) FROM experiment");
+  db_->Send("SELECT (SELECT count(*) FROM experiment) + (SELECT count(*) FROM schedule)");
   ASSIGN_OR_RETURN(const std::vector<PostgresResult> results, db_->Receive());
   RETURN_IF_ERROR(ReadStore(results[1]));
   ASSIGN_OR_RETURN(const std::vector<v1::Lease> names, ListNames(db_));
@@ -267,10 +285,19 @@ Status Transaction::DeleteEverything(const std::vector<v1::Lease>& names) {
     deletion.epoch = name.lease.epoch();
     RETURN_IF_ERROR(LoadBatch(deletion));
   }
-  return absl::OkStatus();
+  return db_->Execute("DELETE FROM schedule");
+}
+
+Status Transaction::LoadSchedule(const ScheduleWrite& write) {
+  RETURN_IF_ERROR(ValidateScheduleWrite(write));
+  ASSIGN_OR_RETURN(const int64_t current, ScheduleState::ReadRevision(write.key, db_));
+  RETURN_IF_ERROR(CheckScheduleRevision(write, current));
+  schedules_.Write(write, ++last_id_, db_);
+  return db_->Receive().status();
 }
 
 Status Transaction::LoadOne(LoadPart part) {
+  if (part.schedule) return LoadSchedule(LoadedSchedule(*part.schedule));
   const Batch batch = part.batch.value_or(Batch{.experiment = part.experiment});
   RETURN_IF_ERROR(Look(batch));
   NameState& name = state_->Name(part.experiment);

@@ -23,6 +23,7 @@
 #include "db/bulk_leases.h"
 #include "db/maintenance.h"
 #include "db/postgres/postgres_connection.h"
+#include "db/schedules.h"
 
 namespace shirabe::db {
 
@@ -34,6 +35,7 @@ struct PostgresRequest {
   const LeaseClaim* remove = nullptr;  // rows of its experiment, so many of a table
   int64_t most = 0;
   const std::vector<LeaseClaim>* release = nullptr;
+  const ScheduleWrite* schedule = nullptr;  // has passed ValidateScheduleWrite
   Status status{};
   int64_t revision = 0;
   v1::Lease lease{};

@@ -1,5 +1,7 @@
 #include "db/postgres/postgres_schema.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 
 namespace shirabe::db {
@@ -121,6 +123,21 @@ CREATE TABLE intent(
 CREATE INDEX intent_by_revision ON intent(revision);
 )sql";
 
+// With this a step begins that only adds what reads can do without: an older database may be read
+// as it is.
+constexpr char kOnlyAdds[] = "-- only adds\n";
+
+// Schedules are few, and belong to no experiment: see db/schedules.h.
+constexpr char kVersion2[] = R"sql(-- only adds
+CREATE TABLE schedule(
+  namespace text COLLATE "C" NOT NULL,
+  name text COLLATE "C" NOT NULL,
+  revision bigint NOT NULL,
+  body bytea NOT NULL,
+  PRIMARY KEY (namespace, name)
+);
+)sql";
+
 struct SchemaState {
   bool schema = false;  // there is one of our name
   bool table = false;   // with the table that says its version
@@ -157,12 +174,21 @@ StatusOr<SchemaState> ReadSchemaState(PostgresConnection* db) {
   return found;
 }
 
-Status CheckReadable(const PostgresConnection& db, const SchemaState& found, int64_t newest) {
+bool OnlyAdds(const PostgresSteps& steps, int64_t from) {
+  return std::all_of(steps.begin() + from, steps.end(), [](const std::string& step) {
+    return step.compare(0, sizeof kOnlyAdds - 1, kOnlyAdds) == 0;
+  });
+}
+
+Status CheckReadable(const PostgresConnection& db, const SchemaState& found,
+                     const PostgresSteps& steps) {
+  const auto newest = static_cast<int64_t>(steps.size());
   if (found.empty()) {
     return absl::NotFoundError(
         absl::StrCat("database ", ShownVersion(db), " is empty: \"shirabe run\" fills it"));
   }
   if (found.version == newest) return absl::OkStatus();
+  if (found.version > 0 && OnlyAdds(steps, found.version)) return absl::OkStatus();
   return absl::FailedPreconditionError(
       absl::StrCat("database ", ShownVersion(db), " has the older schema version ", found.version,
                    " (now ", newest,
@@ -194,7 +220,7 @@ Status Migrate(PostgresConnection* db, const PostgresSteps& steps) {
 }  // namespace
 
 const PostgresSteps& CurrentPostgresSchema() {
-  static const PostgresSteps steps = {kVersion1};
+  static const PostgresSteps steps = {kVersion1, kVersion2};
   return steps;
 }
 
@@ -209,7 +235,7 @@ Status PreparePostgresSchema(PostgresConnection* db, const PostgresSteps& steps)
   const auto newest = static_cast<int64_t>(steps.size());
   ASSIGN_OR_RETURN(const SchemaState found, ReadSchemaState(db));
   RETURN_IF_ERROR(CheckPostgresVersion(*db, found.version, newest));
-  if (db->options().read_only) return CheckReadable(*db, found, newest);
+  if (db->options().read_only) return CheckReadable(*db, found, steps);
   if (found.version == newest && !found.empty()) return absl::OkStatus();
   return Migrate(db, steps);
 }

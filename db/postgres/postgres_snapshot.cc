@@ -6,6 +6,7 @@
 #include "absl/time/time.h"
 #include "db/load_rules.h"
 #include "db/postgres/postgres_reader.h"
+#include "db/postgres/postgres_schedules.h"
 
 namespace shirabe::db {
 namespace {
@@ -91,6 +92,12 @@ class PostgresSnapshot : public Snapshot {
   StatusOr<std::vector<v1::Intent>> Intents(const ExperimentKey& key,
                                             SnapshotCursor* cursor) override {
     return Page<v1::Intent>(kIntentRows, key, cursor);
+  }
+  StatusOr<std::vector<v1::ScheduledExperiment>> Schedules() override {
+    ASSIGN_OR_RETURN(auto rows, ListSchedules("", db_.get()));
+    std::vector<v1::ScheduledExperiment> schedules;
+    for (auto& row : rows) schedules.push_back(std::move(row.record));
+    return schedules;
   }
 
  private:

@@ -22,6 +22,7 @@
 #include "db/maintenance.h"
 #include "db/postgres/postgres_connection.h"
 #include "db/postgres/postgres_reader.h"
+#include "db/postgres/postgres_schedules.h"
 #include "db/postgres/postgres_snapshot.h"
 #include "db/postgres/postgres_writer.h"
 #include "db/store.h"
@@ -136,10 +137,45 @@ constexpr int kMaxReaders = 8;
 // To delete or tidy up a table of many gigabytes.
 constexpr absl::Duration kLongStatement = absl::Hours(1);
 
-class PostgresStore : public Store, public Bulk, public Maintenance {
+// The store as db/schedules.h has it, and what all of its sides use.
+class PostgresSchedules : public Schedules {
+ public:
+  StatusOr<Versioned<v1::ScheduledExperiment>> GetSchedule(const ExperimentKey& key) override {
+    return Read([&](PostgresConnection* db) { return db::GetSchedule(key, db); });
+  }
+  StatusOr<std::vector<Versioned<v1::ScheduledExperiment>>> ListSchedules(
+      const std::string& ns) override {
+    return Read([&](PostgresConnection* db) { return db::ListSchedules(ns, db); });
+  }
+  Status WriteSchedule(const ScheduleWrite& write) override {
+    RETURN_IF_ERROR(ValidateScheduleWrite(write));
+    PostgresRequest request{.schedule = &write};
+    RETURN_IF_ERROR(Write(&request));
+    if (write.start) signal_.Notify(request.revision);
+    return absl::OkStatus();
+  }
+
+ protected:
+  PostgresSchedules(const PostgresOptions& connection, absl::Duration patience)
+      : pool_(connection, kMaxReaders), patience_(patience) {}
+
+  template <class Function>
+  auto Read(const Function& read) -> decltype(read(nullptr)) {
+    return pool_.Run(read, patience_);
+  }
+  virtual Status Write(PostgresRequest* request) = 0;
+
+  PostgresPool pool_;
+  const absl::Duration patience_;
+  ChangeSignal signal_;
+};
+
+class PostgresStore : public Store, public Bulk, public Maintenance, public PostgresSchedules {
  public:
   PostgresStore(PostgresStoreOptions options, PostgresOptions connection)
-      : options_(std::move(options)), connection_(connection), pool_(connection, kMaxReaders) {}
+      : PostgresSchedules(connection, options.patience),
+        options_(std::move(options)),
+        connection_(connection) {}
 
   // Before any other call.
   Status Open() {
@@ -201,19 +237,13 @@ class PostgresStore : public Store, public Bulk, public Maintenance {
   StatusOr<bool> ReleaseSpace() override;
 
  private:
-  template <class Function>
-  auto Read(const Function& read) -> decltype(read(nullptr)) {
-    return pool_.Run(read, options_.patience);
-  }
-  Status Write(PostgresRequest* request);
+  Status Write(PostgresRequest* request) override;
   PostgresWriter* Writer();
   // For what takes longer than a read or a write does.
   StatusOr<std::unique_ptr<PostgresConnection>> Connect() const;
 
   const PostgresStoreOptions options_;
   const PostgresOptions connection_;
-  PostgresPool pool_;
-  ChangeSignal signal_;
   Mutex mutex_;
   std::unique_ptr<PostgresWriter> writer_ ABSL_GUARDED_BY(mutex_);
   std::unique_ptr<PostgresListener> listener_ ABSL_GUARDED_BY(mutex_);

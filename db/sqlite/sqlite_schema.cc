@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdint>
 #include <filesystem>
@@ -190,6 +191,21 @@ CREATE TABLE intent(
 ) STRICT;
 )sql";
 
+// With this a step begins that only adds what reads can do without: an older database may be read
+// as it is.
+constexpr char kOnlyAdds[] = "-- only adds\n";
+
+// Schedules are few, and belong to no experiment: see db/schedules.h.
+constexpr char kVersion2[] = R"sql(-- only adds
+CREATE TABLE schedule(
+  namespace TEXT NOT NULL,
+  name TEXT NOT NULL,
+  revision INTEGER NOT NULL,
+  body BLOB NOT NULL,
+  UNIQUE (namespace, name)
+) STRICT;
+)sql";
+
 // What the header of a file says.
 struct Header {
   int64_t application = 0;
@@ -225,8 +241,16 @@ Status CheckNotNewer(const SqliteConnection& db, const Header& header, int64_t n
       SHIRABE_VERSION, ") knows only up to ", newest, ": use the newer shirabe that wrote it"));
 }
 
-Status CheckReadable(const SqliteConnection& db, const Header& header, int64_t newest) {
+bool OnlyAdds(const SchemaSteps& steps, int64_t from) {
+  return std::all_of(steps.begin() + from, steps.end(), [](const std::string& step) {
+    return step.compare(0, sizeof kOnlyAdds - 1, kOnlyAdds) == 0;
+  });
+}
+
+Status CheckReadable(const SqliteConnection& db, const Header& header, const SchemaSteps& steps) {
+  const auto newest = static_cast<int64_t>(steps.size());
   if (header.version == newest) return absl::OkStatus();
+  if (header.version > 0 && OnlyAdds(steps, header.version)) return absl::OkStatus();
   if (header.empty()) {
     return absl::NotFoundError(
         absl::StrCat("database ", db.path(), " is empty: \"shirabe run\" fills it"));
@@ -305,7 +329,7 @@ StatusOr<std::string> Initialise(const ConnectOptions& options, const SchemaStep
 }  // namespace
 
 const SchemaSteps& CurrentSchema() {
-  static const SchemaSteps steps = {kVersion1};
+  static const SchemaSteps steps = {kVersion1, kVersion2};
   return steps;
 }
 
@@ -316,7 +340,7 @@ StatusOr<std::string> PrepareSchema(SqliteConnection* db, const SchemaSteps& ste
   RETURN_IF_ERROR(CheckOwner(*db, header));
   RETURN_IF_ERROR(CheckNotNewer(*db, header, newest));
   if (read_only) {
-    RETURN_IF_ERROR(CheckReadable(*db, header, newest));
+    RETURN_IF_ERROR(CheckReadable(*db, header, steps));
     return "";
   }
   if (header.version == newest) return "";

@@ -10,6 +10,7 @@
 #include "db/load_rules.h"
 #include "db/sqlite/sqlite_commit.h"
 #include "db/sqlite/sqlite_reader.h"
+#include "db/sqlite/sqlite_schedules.h"
 
 namespace shirabe::db {
 namespace {
@@ -79,6 +80,12 @@ class SqliteSnapshot : public Snapshot {
   StatusOr<std::vector<v1::Intent>> Intents(const ExperimentKey& key,
                                             SnapshotCursor* cursor) override {
     return Page<v1::Intent>(kIntentPages, key, cursor);
+  }
+  StatusOr<std::vector<v1::ScheduledExperiment>> Schedules() override {
+    ASSIGN_OR_RETURN(auto rows, ListSchedules("", db_.get()));
+    std::vector<v1::ScheduledExperiment> schedules;
+    for (auto& row : rows) schedules.push_back(std::move(row.record));
+    return schedules;
   }
 
  private:
@@ -155,7 +162,7 @@ Status DeleteEverything(const std::vector<v1::Lease>& names, WriteSession* sessi
     deletion.delete_experiment = true;
     RETURN_IF_ERROR(CommitBatch(deletion, session).status());
   }
-  return absl::OkStatus();
+  return session->db->Execute("DELETE FROM schedule");
 }
 
 // For a name that no experiment has, so that its epoch is not reached again.
@@ -167,6 +174,11 @@ Status KeepName(const ExperimentKey& key, SqliteConnection* db) {
 }
 
 Status LoadOne(LoadPart part, WriteSession* session) {
+  if (part.schedule) {
+    const ScheduleWrite write = LoadedSchedule(*part.schedule);
+    RETURN_IF_ERROR(ValidateScheduleWrite(write));
+    return WriteSchedule(write, session).status();
+  }
   ASSIGN_OR_RETURN(NameRow name, FindName(part.experiment, session->db));
   if (part.batch) {
     part.batch->epoch = name.lease.epoch();
@@ -188,7 +200,8 @@ StatusOr<int64_t> LoadParts(const LoadOptions& options, const LoadSource& source
                             WriteSession* session) {
   ASSIGN_OR_RETURN(const std::vector<v1::Lease> names, ListNames(session->db));
   ASSIGN_OR_RETURN(const int64_t experiments, CountExperiments("", session->db));
-  RETURN_IF_ERROR(CheckLoad(options, names, experiments));
+  ASSIGN_OR_RETURN(const int64_t schedules, session->db->ReadInt("SELECT count(*) FROM schedule"));
+  RETURN_IF_ERROR(CheckLoad(options, names, experiments + schedules));
   if (options.mode == LoadOptions::Mode::kReplace) {
     RETURN_IF_ERROR(DeleteEverything(names, session));
   }

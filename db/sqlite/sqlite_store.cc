@@ -15,13 +15,14 @@
 #include "db/sqlite/sqlite_commit.h"
 #include "db/sqlite/sqlite_file.h"
 #include "db/sqlite/sqlite_reader.h"
+#include "db/sqlite/sqlite_schedules.h"
 #include "db/sqlite/sqlite_snapshot.h"
 #include "db/store.h"
 
 namespace shirabe::db {
 namespace {
 
-class SqliteStore : public Store, public Bulk, public Maintenance {
+class SqliteStore : public Store, public Bulk, public Maintenance, public Schedules {
  public:
   explicit SqliteStore(const SqliteOptions& options) : file_(options) {}
 
@@ -111,6 +112,20 @@ class SqliteStore : public Store, public Bulk, public Maintenance {
         [&](WriteSession* session) { return db::RemoveObservations(removal, session); });
   }
   StatusOr<bool> ReleaseSpace() override { return file_.ReleaseSpace(); }
+  StatusOr<Versioned<v1::ScheduledExperiment>> GetSchedule(const ExperimentKey& key) override {
+    return file_.Read([&](SqliteConnection* db) { return db::GetSchedule(key, db); });
+  }
+  StatusOr<std::vector<Versioned<v1::ScheduledExperiment>>> ListSchedules(
+      const std::string& ns) override {
+    return file_.Read([&](SqliteConnection* db) { return db::ListSchedules(ns, db); });
+  }
+  Status WriteSchedule(const ScheduleWrite& write) override {
+    RETURN_IF_ERROR(ValidateScheduleWrite(write));
+    const auto revision = file_.Write<int64_t>(
+        [&](WriteSession* session) { return db::WriteSchedule(write, session); });
+    if (revision.ok() && write.start) signal_.Notify(*revision);
+    return revision.status();
+  }
   std::string OpeningNotice() const override { return file_.notice(); }
 
  private:

@@ -90,6 +90,10 @@ delete_experiments() {
   local selector=() shared
   kubectl get crd experiments.kubeflow.org >/dev/null 2>&1 || return 0
   crds_are_ours || selector=(-l shirabe.dev/managed=true)
+  # Or they would be made again.
+  if kubectl get crd scheduledexperiments.kubeflow.org >/dev/null 2>&1; then
+    kubectl delete scheduledexperiments.kubeflow.org --all-namespaces --all --timeout=120s
+  fi
   say "deleting experiments, while the controller can still clear up after them"
   shared=$(count_shared "${selector[@]}")
   kubectl delete experiments.kubeflow.org --all-namespaces "${selector[@]:---all}" --timeout=120s

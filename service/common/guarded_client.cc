@@ -13,6 +13,7 @@
 #include "experiment/conditions.h"
 #include "experiment/spec/local_support.h"
 #include "experiment/spec/parse_spec.h"
+#include "schedule/parse_schedule.h"
 #include "service/common/authorization.h"
 
 namespace shirabe::service {
@@ -95,8 +96,8 @@ TrialKey KeyOfRequest(const Proto& request) {
 
 // What is asked of a namespace, or of all, and not of one experiment.
 bool IsOfAll(const Method& method) {
-  static const std::set<std::string> names = {"ListExperiments", "ListSummaries", "GetCapacity",
-                                              "GetRights"};
+  static const std::set<std::string> names = {"ListExperiments", "ListSummaries", "ListSchedules",
+                                              "GetCapacity", "GetRights"};
   return names.contains(method.name());
 }
 
@@ -104,7 +105,10 @@ bool IsOfAll(const Method& method) {
 Status CheckKeys(const Method& method, const Proto& request, const TrialKey& key) {
   const Proto* reference = FindReference(request);
   if (reference == nullptr) return absl::OkStatus();
-  if (method.name() == "SubmitExperiment") return absl::OkStatus();  // checked as a whole
+  // Checked as a whole.
+  if (method.name() == "SubmitExperiment" || method.name() == "SubmitSchedule") {
+    return absl::OkStatus();
+  }
   if (IsOfAll(method) && key.experiment.name.empty()) {
     return key.experiment.ns.empty() ? absl::OkStatus() : ValidateNamespace(key.experiment.ns);
   }
@@ -126,10 +130,17 @@ class GuardedClient : public client::Client {
   Status Call(const Method& method, const Proto& request, const Sink& sink) override {
     RETURN_IF_ERROR(Check(method, request));
     static const std::map<std::string, Special> special = {
-        {"Suggest", &GuardedClient::Suggest},         {"SubmitExperiment", &GuardedClient::Submit},
-        {"ImportExperiment", &GuardedClient::Import}, {"SendIntent", &GuardedClient::SendIntent},
-        {"DeleteExperiment", &GuardedClient::Delete}, {"ListChanges", &GuardedClient::ListChanges},
-        {"GetRights", &GuardedClient::GetRights},     {"Tell", &GuardedClient::Tell},
+        {"Suggest", &GuardedClient::Suggest},
+        {"SubmitExperiment", &GuardedClient::Submit},
+        {"ImportExperiment", &GuardedClient::Import},
+        {"SendIntent", &GuardedClient::SendIntent},
+        {"DeleteExperiment", &GuardedClient::Delete},
+        {"ListChanges", &GuardedClient::ListChanges},
+        {"GetRights", &GuardedClient::GetRights},
+        {"Tell", &GuardedClient::Tell},
+        {"SubmitSchedule", &GuardedClient::SubmitSchedule},
+        {"SteerSchedule", &GuardedClient::SteerSchedule},
+        {"DeleteSchedule", &GuardedClient::DeleteSchedule},
     };
     const auto found = special.find(method.name());
     if (found != special.end()) return (this->*found->second)(request, sink);
@@ -232,6 +243,48 @@ class GuardedClient : public client::Client {
   Status Delete(const Proto& message, const Sink& sink) {
     return client_.Call(client::MethodOf("DeleteExperiment"),
                         AsCaller(static_cast<const v1::DeleteRequest&>(message)), sink);
+  }
+
+  // What it starts is an experiment of the caller's.
+  Status SubmitSchedule(const Proto& message, const Sink& sink) {
+    v1::SubmitScheduleRequest request = static_cast<const v1::SubmitScheduleRequest&>(message);
+    v1::ScheduledExperiment& schedule = *request.mutable_schedule();
+    schedule::SetDefaults(schedule);
+    const ExperimentKey key = schedule::KeyOf(schedule);
+    const v1::Experiment made = schedule::ExperimentOf(schedule, key.name, absl::UnixEpoch(), "");
+    RETURN_IF_ERROR(CheckLearnsFrom(made));
+    v1::ExperimentRef reference;
+    reference.set_namespace_(key.ns);
+    reference.set_name(key.name);
+    if (client_.Get<v1::ScheduledExperiment>("GetSchedule", reference).ok()) {
+      RETURN_IF_ERROR(principal_.CheckPermission(v1::Rights::CHANGE, key.ns));
+    }
+    if (!guard_options_.in_cluster && !made.spec().shirabe().ask_and_tell()) {
+      RETURN_IF_ERROR(principal_.CheckAdmin(
+          "a schedule of experiments whose trials are processes of the server's own machine"));
+    }
+    *schedule.mutable_status()->mutable_created_by() = principal_.Actor();
+    // Its mistakes are those of the records; what is right may still not run here.
+    if (!experiment::HasErrors(schedule::Validate(schedule))) {
+      RETURN_IF_ERROR(guard_options_.in_cluster ? experiment::CheckVariants(made)
+                                                : experiment::CheckRunnable(made));
+    }
+    return client_.Call(client::MethodOf("SubmitSchedule"), request, sink);
+  }
+
+  // To start an experiment takes the right to make one.
+  Status SteerSchedule(const Proto& message, const Sink& sink) {
+    const auto& request = static_cast<const v1::SteerScheduleRequest&>(message);
+    if (request.action() == v1::SteerScheduleRequest::START) {
+      RETURN_IF_ERROR(
+          principal_.CheckPermission(v1::Rights::CREATE, request.schedule().namespace_()));
+    }
+    return client_.Call(client::MethodOf("SteerSchedule"), AsCaller(request), sink);
+  }
+
+  Status DeleteSchedule(const Proto& message, const Sink& sink) {
+    return client_.Call(client::MethodOf("DeleteSchedule"),
+                        AsCaller(static_cast<const v1::DeleteScheduleRequest&>(message)), sink);
   }
 
   // Of what the caller may see.

@@ -25,15 +25,6 @@ using experiment::Findings;
 
 constexpr size_t kMaxWarnings = 10;
 
-// The namespace that the text itself names; "" if it names none.
-std::string NamedNamespace(const std::string& text) {
-  const auto documents = ParseYaml(text);
-  if (documents.empty()) return "";
-  const auto* metadata = documents[0].root.Find("metadata");
-  const auto* ns = metadata == nullptr ? nullptr : metadata->Find("namespace");
-  return ns == nullptr ? "" : ns->text;
-}
-
 HttpHeaders WarningsOf(const std::vector<Finding>& findings) {
   HttpHeaders headers;
   for (const Finding& finding : findings) {
@@ -47,6 +38,15 @@ HttpHeaders WarningsOf(const std::vector<Finding>& findings) {
 }
 
 }  // namespace
+
+// The namespace that the text itself names; "" if it names none.
+std::string NamedNamespace(const std::string& text) {
+  const auto documents = ParseYaml(text);
+  if (documents.empty()) return "";
+  const auto* metadata = documents[0].root.Find("metadata");
+  const auto* ns = metadata == nullptr ? nullptr : metadata->Find("namespace");
+  return ns == nullptr ? "" : ns->text;
+}
 
 Status ReadBody(const HttpRequest& request, google::protobuf::Message& message) {
   Findings findings;

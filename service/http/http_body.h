@@ -32,6 +32,9 @@ struct ReadExperiment {
 };
 StatusOr<ReadExperiment> ReadExperimentBody(const HttpRequest& request, const std::string& ns);
 
+// The namespace that the metadata of the first document names; "" for none.
+std::string NamedNamespace(const std::string& text);
+
 // The findings on a text that is to be one experiment, and that experiment.
 experiment::ParsedExperiment ParseOne(const std::string& text);
 // {level, field, message, line, column}, each of them.

@@ -21,6 +21,7 @@ ROOT = Path(__file__).resolve().parents[2]
 BINARY = Path(os.environ.get("SHIRABE_BINARY", ROOT / "build" / "release" / "bin" / "shirabe"))
 PATIENCE = 60  # seconds
 EXPERIMENTS = "/api/v1/namespaces/default/experiments"
+SCHEDULES = "/api/v1/namespaces/default/schedules"
 NODES = """
 pools:
   - {name: cheap, capacity: spot, pricePerHour: 0.9, slots: 2}
@@ -76,6 +77,16 @@ def run(name):
     }
     retries = {"attempts": {"maxFailures": 3}}
     return asked(name, maxTrialCount=2, trialTemplate=template, shirabe=retries)
+
+
+def scheduled(name):
+    """A schedule of such experiments, due once a year."""
+    return {
+        "apiVersion": "kubeflow.org/v1beta1",
+        "kind": "ScheduledExperiment",
+        "metadata": {"name": name},
+        "spec": {"schedule": "0 0 1 1 *", "experimentTemplate": {"spec": asked(name)["spec"]}},
+    }
 
 
 # What operations are sent, where no sample of their schema will do.
@@ -179,6 +190,8 @@ class OpenapiTest(unittest.TestCase):
     def prepare(self, name):
         """An experiment with a trial that is told of, so that every path leads to something."""
         self.create(asked(name))
+        status, _, text = self.send("POST", SCHEDULES, scheduled(name))
+        self.assertEqual(status, 201, text)
         path = f"{EXPERIMENTS}/{name}"
         status, _, text = self.send("POST", path + ":ask", {"caller": "x"})
         self.assertEqual((status, json.loads(text)["attempt"]), (200, 1), text)
@@ -224,6 +237,9 @@ class OpenapiTest(unittest.TestCase):
         elif schema.get("$ref", "").endswith("/Experiment"):
             named = "{name}" in self.operations[operation["operationId"]][1]
             bodies = [asked(name if named else name + "-new")]
+        elif schema.get("$ref", "").endswith("/ScheduledExperiment"):
+            named = "{name}" in self.operations[operation["operationId"]][1]
+            bodies = [scheduled(name if named else name + "-new")]
         else:
             bodies = [self.sample(schema, False), self.sample(schema, True)]
         for body in bodies:

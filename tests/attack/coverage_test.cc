@@ -179,5 +179,17 @@ TEST(Coverage, EveryTextOfAnExperimentIsAttacked) {
   EXPECT_THAT(Missing(fields), IsEmpty());
 }
 
+// But for the experiment that it starts, whose texts are attacked above.
+TEST(Coverage, EveryTextOfAScheduleIsAttacked) {
+  std::vector<std::string> fields;
+  AddTexts(*v1::ScheduledExperimentSpec::descriptor(), "spec", &fields);
+  std::erase_if(fields, [](const std::string& field) {
+    return absl::StartsWith(field, "spec.experimentTemplate.spec.");
+  });
+  for (std::string& field : fields) field = "CRD ScheduledExperiment " + field;
+  EXPECT_GE(fields.size(), 4);
+  EXPECT_THAT(Missing(fields), IsEmpty());
+}
+
 }  // namespace
 }  // namespace shirabe::attack

@@ -160,6 +160,50 @@ shows account "$TRAINER"
 # As on a cluster without that API: only the program is known.
 shows plain "an unnamed user of kubectl-create"
 
+step "starting again and again"
+# schedule NAME [TEMPLATE]: of experiments whose trials their askers run, or with this template.
+schedule() {
+  experiment template | sed -n '/^spec:/,$p' |
+    sed -e "s/^  shirabe: .*/  ${2:-shirabe: {askAndTell: true\}}/" -e 's/^/    /' | cat <(
+      cat <<END
+apiVersion: kubeflow.org/v1beta1
+kind: ScheduledExperiment
+metadata: {name: $1, namespace: team}
+spec:
+  schedule: "0 * * * *"
+  experimentTemplate:
+END
+    ) -
+}
+schedules() { kubectl -n team "$1" scheduledexperiments.kubeflow.org "${@:2}"; }
+started() {
+  kubectl -n team get experiments.kubeflow.org -l shirabe.dev/schedule=hourly -o name | wc -l
+}
+put_schedule() { schedule "${@:2}" | kubectl --as "$1" create -f -; }
+expect "a schedule" put_schedule alice hourly
+kubectl create clusterrolebinding carol --clusterrole=shirabe-edit --user=carol >/dev/null
+JOB='trialTemplate: {trialSpec: {apiVersion: batch\/v1, kind: Job}}'
+expect "who may not make Jobs" refused put_schedule carol forbidden "$JOB"
+LONG=$(printf 'n%.0s' {1..32})
+expect "a name that is too long" test -z "$(put_schedule alice "$LONG" 2>/dev/null)"
+# As if the hours since then had passed while no controller ran.
+schedules patch hourly --subresource=status --type merge \
+  -p '{"status": {"lastScheduleTime": "2026-01-01T00:00:00Z"}}' >/dev/null
+eventually 20 "an experiment" is 1 started
+eventually 10 "its name in the status" has '^hourly-[0-9]+$' schedules get hourly \
+  -o 'jsonpath={.status.lastExperiment}'
+eventually 20 "its records" has '^Name: +hourly-' asked describe \
+  "$(schedules get hourly -o 'jsonpath={.status.lastExperiment}')"
+expect "the event" has TooManyMissedTimes kubectl -n team get events \
+  --field-selector involvedObject.kind=ScheduledExperiment
+kill_controller
+start_controller
+schedules patch hourly --type merge -p '{"spec": {"suspend": true}}' >/dev/null
+sleep 2
+equal "experiments after a crash" 1 "$(started)"
+schedules delete hourly >/dev/null
+eventually 30 "the end of what it started" is 0 started
+
 step "reading metrics"
 # The last object of it is of the Prometheus operator, which is not here.
 kubectl apply -f "$SOURCE/deploy/kubernetes/components/monitoring/monitoring.yaml" \

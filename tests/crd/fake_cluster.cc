@@ -16,6 +16,9 @@ bool Matches(const kube::Query& query, const kube::Json& object) {
     return false;
   }
   if (query.label_selector.empty()) return true;
+  if (query.label_selector.find('=') == std::string::npos) {  // whatever its value
+    return FindAt(object, {"metadata", "labels", query.label_selector.c_str()}) != nullptr;
+  }
   const std::pair<std::string, std::string> label = absl::StrSplit(query.label_selector, '=');
   return Text(object, {"metadata", "labels", label.first.c_str()}) == label.second;
 }

@@ -14,6 +14,7 @@
 #include "base/file_io.h"
 #include "base/open_beneath.h"
 #include "db/maintenance.h"
+#include "db/schedules.h"
 #include "db/sqlite/sqlite_store.h"
 
 namespace shirabe::db {
@@ -138,13 +139,30 @@ TEST_F(SqliteSchema, RefusesANewerFileAndNamesBothVersions) {
   }
 }
 
+// As 0.1 has written it: there were no schedules.
+TEST_F(SqliteSchema, AFileOfTheFirstReleaseIsReadAsItIs) {
+  const SchemaSteps first = {CurrentSchema()[0]};
+  ASSERT_TRUE((*OpenWith(first))->Commit(CreationNamed("mnist")).ok());
+  {
+    const auto reading = OpenIt(true);
+    ASSERT_TRUE(reading.ok()) << reading.status();
+    EXPECT_TRUE((*reading)->GetExperiment(kKey).ok());
+    EXPECT_TRUE(absl::IsNotFound(SchedulesOf(**reading).GetSchedule(kKey).status()));
+    EXPECT_TRUE(SchedulesOf(**reading).ListSchedules("").value().empty());
+    EXPECT_TRUE((*MaintenanceOf(**reading).TakeSnapshot())->Schedules().value().empty());
+  }
+  EXPECT_EQ(ReadInt("PRAGMA user_version"), 1);
+  ASSERT_TRUE(OpenIt().ok());
+  EXPECT_EQ(ReadInt("PRAGMA user_version"), 2);
+}
+
 TEST_F(SqliteSchema, MigratesAnOlderFileAndKeepsItsRecords) {
   ASSERT_TRUE((*OpenIt())->Commit(CreationNamed("mnist")).ok());
   const SchemaSteps longer = Longer("ALTER TABLE trial ADD COLUMN note TEXT");
 
   const Status reading = OpenWith(longer, true).status();
   EXPECT_TRUE(absl::IsFailedPrecondition(reading)) << reading;
-  EXPECT_THAT(Message(reading), HasSubstr("older schema version 1"));
+  EXPECT_THAT(Message(reading), HasSubstr("older schema version 2"));
 
   auto migrated = OpenWith(longer);
   ASSERT_TRUE(migrated.ok()) << migrated.status();
@@ -161,7 +179,7 @@ TEST_F(SqliteSchema, AnOlderFileIsCopiedBeforeItIsMigrated) {
   ASSERT_TRUE(older->Commit(CreationNamed("mnist")).ok());
   const auto migrated = OpenWith(Longer("DROP TABLE trial"));
   ASSERT_TRUE(migrated.ok()) << migrated.status();
-  const std::string copy = path_ + ".schema-1";
+  const std::string copy = path_ + ".schema-2";
   EXPECT_THAT(MaintenanceOf(**migrated).OpeningNotice(), HasSubstr(copy));
   EXPECT_EQ(MaintenanceOf(**OpenWith(Longer("DROP TABLE trial"))).OpeningNotice(), "");
   struct stat info;
@@ -175,7 +193,7 @@ TEST_F(SqliteSchema, AnOlderFileIsCopiedBeforeItIsMigrated) {
 
 TEST_F(SqliteSchema, ACopyReplacesNothing) {
   ASSERT_TRUE((*OpenIt())->Commit(CreationNamed("mnist")).ok());
-  const std::string copy = path_ + ".schema-1";
+  const std::string copy = path_ + ".schema-2";
   ASSERT_TRUE(WriteFileAtomic(copy, "of last year").ok());
   // Left by a process that was killed.
   ASSERT_TRUE(WriteFileAtomic(copy + ".partial", "half").ok());
@@ -217,11 +235,11 @@ TEST_F(SqliteSchema, WithoutRoomForACopyItStaysAsItIs) {
   const Status status = OpenWith(Longer("CREATE TABLE more(a INTEGER) STRICT")).status();
   ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
   EXPECT_TRUE(absl::IsResourceExhausted(status)) << status;
-  EXPECT_THAT(Message(status), HasSubstr("copied to " + path_ + ".schema-1"));
+  EXPECT_THAT(Message(status), HasSubstr("copied to " + path_ + ".schema-2"));
   EXPECT_THAT(Message(status), HasSubstr("bytes must be free"));
-  EXPECT_FALSE(ReadFile(path_ + ".schema-1").ok());
-  EXPECT_FALSE(ReadFile(path_ + ".schema-1.partial").ok());
-  EXPECT_EQ(ReadInt("PRAGMA user_version"), 1);
+  EXPECT_FALSE(ReadFile(path_ + ".schema-2").ok());
+  EXPECT_FALSE(ReadFile(path_ + ".schema-2.partial").ok());
+  EXPECT_EQ(ReadInt("PRAGMA user_version"), std::ssize(CurrentSchema()));
   EXPECT_TRUE((*OpenIt())->GetExperiment(kKey).ok());
 }
 
@@ -314,7 +332,7 @@ TEST_F(SqliteSchema, AMigrationIsWholeOrNotAtAll) {
   const Status status =
       OpenWith(Longer("CREATE TABLE half(a INTEGER) STRICT; ALTER TABLE no_such ADD b")).status();
   EXPECT_FALSE(status.ok());
-  EXPECT_THAT(Message(status), HasSubstr("schema version 2"));
+  EXPECT_THAT(Message(status), HasSubstr("schema version 3"));
   EXPECT_EQ(ReadInt("SELECT count(*) FROM sqlite_schema WHERE name = 'half'"), 0);
   EXPECT_TRUE((*OpenIt())->GetExperiment(kKey).ok());
 }

@@ -101,7 +101,7 @@ TEST_F(PostgresStoreTest, MigratesOlderTablesAndRefusesNewerOnes) {
 
   const Status open = Refusal();
   EXPECT_EQ(open.code(), absl::StatusCode::kUnimplemented) << open;
-  EXPECT_THAT(Message(open), HasSubstr("schema version 2"));
+  EXPECT_THAT(Message(open), HasSubstr("schema version 3"));
   // One that was open meanwhile must not write what a newer program no longer understands.
   const Status write =
       (*old)->Commit({.experiment = kPostgresStoreKey, .delete_experiment = true}).status();

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 #include <re2/re2.h>
 
+#include "absl/strings/str_split.h"
 #include "base/clock.h"
 #include "tests/integration/cli.h"
 
@@ -197,6 +198,49 @@ TEST_F(VerbsTest, ApplyDiffAndScaleSayWhatChanges) {
         {{"scale", "asked", "--param", "x"}, 5},
         {{"scale", "asked", "--param", "x=a,b"}, 5}});
   One({"scale", "nobody", "--parallel", "2"}, 3);
+}
+
+TEST_F(VerbsTest, SchedulesAreMadeSteeredAndDeleted) {
+  const std::string spec(kVerbsAsked + std::string(kVerbsAsked).find("spec:\n"));
+  std::string indented;
+  for (const auto line : absl::StrSplit(spec, '\n', absl::SkipEmpty())) {
+    absl::StrAppend(&indented, "    ", line, "\n");
+  }
+  const std::string text =
+      "apiVersion: kubeflow.org/v1beta1\nkind: ScheduledExperiment\nmetadata: {name: yearly}\n"
+      "spec:\n  schedule: \"0 0 1 1 *\"\n  experimentTemplate:\n" +
+      indented;
+  const std::string yearly = files_.Write("yearly.yaml", text);
+  const std::string later = files_.Write("later.yaml", Replaced(text, "0 0 1 1 *", "0 9 1 1 *"));
+  const std::string odd = files_.Write("odd.yaml", Replaced(text, "0 0 1 1 *", "0 9 1 13 *"));
+  const std::string mixed = files_.Write("mixed.yaml", kVerbsAsked + std::string("---\n") + text);
+  EXPECT_EQ(One({"apply", "-f", mixed}), "experiment/asked created\nschedule/yearly created\n");
+  EXPECT_EQ(One({"apply", "-f", yearly}), "schedule/yearly unchanged\n");
+  EXPECT_EQ(One({"apply", "-f", later}), "schedule/yearly changed\n");
+  One({"apply", "-f", odd}, 5);
+  One({"create", "-f", yearly}, 4);
+  EXPECT_EQ(One({"apply", "-f", yearly, "-o", "name"}), "schedule/yearly\n");
+  EXPECT_THAT(One({"apply", "-f", yearly, "-o", "json"}), HasSubstr("ScheduledExperiment"));
+  EXPECT_THAT(One({"get", "schedules"}), HasSubstr("yearly 0 0 1 1 * Etc/UTC False 0"));
+  EXPECT_EQ(One({"get", "schedule", "yearly", "-o", "name"}), "schedule/yearly\n");
+  EXPECT_THAT(One({"get", "schedules", "-A", "-o", "yaml"}), HasSubstr("schedule: 0 0 1 1 *"));
+  Both({{{"pause", "schedule/yearly"}}, {{"pause", "schedule/yearly"}}});
+  EXPECT_THAT(One({"get", "schedules"}), HasSubstr("Etc/UTC True"));
+  EXPECT_THAT(One({"describe", "schedule", "yearly"}),
+              AllOf(HasSubstr("Suspended: yes"), HasSubstr("ScheduleSuspended")));
+  One({"create", "--from", "schedule/yearly", "-o", "name"});
+  EXPECT_THAT(One({"describe", "schedule/yearly"}), HasSubstr("Started: 1"));
+  Both({{{"resume", "schedule/yearly"}},
+        {{"create", "--from", "yearly"}, 2},
+        {{"create", "--from", "schedule/none"}, 3},
+        {{"create", "--from", "schedule/yearly", "-f", yearly}, 2},
+        {{"pause", "schedule/none"}, 3},
+        {{"pause", "schedule/No"}, 2},
+        {{"describe", "schedule", "none"}, 3},
+        {{"get", "schedules", "-w"}, 2}});
+  EXPECT_EQ(One({"delete", "schedule/yearly"}), "schedule/yearly deleted\n");
+  One({"delete", "schedule", "yearly"}, 3);
+  EXPECT_EQ(One({"delete", "schedule/yearly", "--ignore-not-found"}), "");
 }
 
 TEST_F(VerbsTest, AskReportAndTellRunAnExperiment) {

@@ -8,11 +8,12 @@
 #include <vector>
 
 #include "base/rng.h"
+#include "db/schedules.h"
 #include "db/store.h"
 
 namespace shirabe::simulation {
 
-class FaultyStore : public db::Store {
+class FaultyStore : public db::Store, public db::Schedules {
  public:
   FaultyStore(db::Store* store, Rng* rng) : store_(store), rng_(rng) {}
 
@@ -22,8 +23,10 @@ class FaultyStore : public db::Store {
   bool dead = false;  // its owner has crashed: nothing that is still called has any effect
   // Sees what is about to be written, before it is.
   std::function<void(const db::Batch&)> watch;
+  std::function<void()> at_write;  // before each write takes effect
 
   StatusOr<int64_t> Commit(const db::Batch& batch) override {
+    if (at_write) at_write();
     if (dead) return absl::UnavailableError("dead");
     if (rng_->Uniform() < refuse) return absl::ResourceExhaustedError("disk full (injected)");
     if (watch) watch(batch);
@@ -80,6 +83,27 @@ class FaultyStore : public db::Store {
   }
   StatusOr<v1::Lease> GetLease(const ExperimentKey& key) override { return store_->GetLease(key); }
   Status ReleaseLease(const db::LeaseClaim& claim) override { return store_->ReleaseLease(claim); }
+
+  StatusOr<db::Versioned<v1::ScheduledExperiment>> GetSchedule(const ExperimentKey& key) override {
+    RETURN_IF_ERROR(Read());
+    return db::SchedulesOf(*store_).GetSchedule(key);
+  }
+  StatusOr<std::vector<db::Versioned<v1::ScheduledExperiment>>> ListSchedules(
+      const std::string& ns) override {
+    RETURN_IF_ERROR(Read());
+    return db::SchedulesOf(*store_).ListSchedules(ns);
+  }
+  Status WriteSchedule(const db::ScheduleWrite& write) override {
+    if (at_write) at_write();
+    if (dead) return absl::UnavailableError("dead");
+    if (rng_->Uniform() < refuse) return absl::ResourceExhaustedError("disk full (injected)");
+    RETURN_IF_ERROR(db::SchedulesOf(*store_).WriteSchedule(write));
+    if (write.start && watch) watch(*write.start);
+    if (rng_->Uniform() < forget) {
+      return absl::UnavailableError("connection lost after commit (injected)");
+    }
+    return absl::OkStatus();
+  }
 
  private:
   Status Read() {

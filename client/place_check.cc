@@ -1,0 +1,22 @@
+#include "client/place_check.h"
+
+#include "experiment/conditions.h"
+#include "trial/host_paths.h"
+#include "trial/kubernetes/checkpoint_volume.h"
+
+namespace shirabe::client {
+
+Status PlaceCheck::Check(const v1::Experiment& experiment) const {
+  const v1::ShirabeSpec& ours = experiment.spec().shirabe();
+  if (host_paths) RETURN_IF_ERROR(trial::CheckHostPath(ours.checkpoint().volume(), *host_paths));
+  if (cluster != nullptr) RETURN_IF_ERROR(trial::CheckNoArtifacts(experiment.spec()));
+  const ExperimentKey key = experiment::KeyOf(experiment);
+  if (stores != nullptr && ours.has_artifacts()) {
+    RETURN_IF_ERROR(stores->Check(ours.artifacts().store(), key.ns));
+  }
+  if (cluster == nullptr || ours.ask_and_tell()) return absl::OkStatus();
+  const Status fits = trial::CheckSharedClaim(*cluster, key, experiment.spec());
+  return absl::IsInvalidArgument(fits) ? fits : absl::OkStatus();
+}
+
+}  // namespace shirabe::client
