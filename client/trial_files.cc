@@ -149,7 +149,7 @@ StatusOr<TrialFiles::Folder> TrialFiles::Find(const v1::FilesRequest& request) c
   ASSIGN_OR_RETURN(const auto experiment, options_.store->GetExperiment(key.experiment));
   ASSIGN_OR_RETURN(const auto stored, options_.store->GetTrial(key));
   if (options_.elsewhere()) {
-    return absl::FailedPreconditionError(
+    return absl::NotFoundError(
         "the files of trials that run in pods lie on their volume, and not on this server's "
         "machine: read them there");
   }

@@ -133,6 +133,12 @@ void PutErrors(const Route& route, Json& responses) {
   if (by_revision) {
     responses["410"] = ErrorResult("the revision is not of this store: list again");
   }
+  const bool by_range = std::any_of(route.parameters.begin(), route.parameters.end(),
+                                    [](const Parameter& one) { return one.name == "Range"; });
+  if (by_range) {
+    responses["304"] = {{"description", "nothing has changed since that ETag"}};
+    responses["416"] = ErrorResult("it has no such part");
+  }
   if (route.slow) responses["504"] = ErrorResult("it takes longer than was asked for");
   responses["429"] = ErrorResult("too many requests in a second: wait");
   responses["503"] = ErrorResult("the store cannot be reached, or is full: try again");
