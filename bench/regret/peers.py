@@ -186,8 +186,8 @@ class Skopt(Peer):
 
 
 class Smac(Peer):
-    """Its facade for hyperparameters: random forests, and a configuration may be asked for again with
-    another seed, which is its default. Others' trials are its initial design."""
+    """Its facade for hyperparameters: random forests, and a configuration may be asked for again
+    with another seed, which is its default. Others' trials are its initial design."""
 
     def __init__(self, header):
         super().__init__(header)

