@@ -133,7 +133,7 @@ class StoreClient : public LocalClient {
   ChartReads charts_{store_.get(), options_.clock, &namespaces_};
   StoreAnalyses analyses_{store_.get(), &namespaces_};
   TrialFiles files_{{store_.get(), &layout_, &namespaces_, options_.stores,
-                     [this] { return cluster_ != nullptr; }}};
+                     [this] { return place_.cluster != nullptr; }}};
   ScheduleCalls schedules_{
       {.store = store_.get(), .clock = options_.clock, .actor = options_.actor},
       &namespaces_,
