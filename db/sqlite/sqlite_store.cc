@@ -24,10 +24,8 @@ namespace {
 
 class SqliteStore : public Store, public Bulk, public Maintenance, public Schedules {
  public:
-  explicit SqliteStore(const SqliteOptions& options) : file_(options) {}
-
-  // Before any other call.
-  Status Open() { return file_.Open(); }
+  // Of a file that is open.
+  explicit SqliteStore(std::unique_ptr<SqliteFile> file) : owned_(std::move(file)) {}
 
   StatusOr<Versioned<v1::Experiment>> GetExperiment(const ExperimentKey& key) override {
     return file_.Read([&](SqliteConnection* db) { return db::GetExperiment(key, db); });
@@ -129,7 +127,8 @@ class SqliteStore : public Store, public Bulk, public Maintenance, public Schedu
   std::string OpeningNotice() const override { return file_.notice(); }
 
  private:
-  SqliteFile file_;
+  const std::unique_ptr<SqliteFile> owned_;
+  SqliteFile& file_ = *owned_;
   ChangeSignal signal_;
 };
 
@@ -158,9 +157,9 @@ StatusOr<std::unique_ptr<Store>> OpenSqlite(const SqliteOptions& options) {
   std::error_code error;
   absolute.path = std::filesystem::absolute(options.path, error).string();
   if (error) return ErrnoStatus("cannot find database " + options.path, error.value());
-  auto store = std::make_unique<SqliteStore>(absolute);
-  RETURN_IF_ERROR(store->Open());
-  return store;
+  auto file = std::make_unique<SqliteFile>(absolute);
+  RETURN_IF_ERROR(file->Open());
+  return std::make_unique<SqliteStore>(std::move(file));
 }
 
 SHIRABE_REGISTER(StoreInfo, {.name = "sqlite",

@@ -45,7 +45,7 @@ TEST(VerbTest, EachVerbKnowsItsOwnWords) {
   const auto next = [](const Arguments& words) { return FindVerb(words[0])->completes(words); };
   EXPECT_THAT(next({"get", ""}),
               ElementsAre("exp", "trials", "attempts", "checkpoints", "metrics"));
-  EXPECT_THAT(next({"describe", ""}), ElementsAre("exp", "trial"));
+  EXPECT_THAT(next({"describe", ""}), ElementsAre("exp", "trial", "schedule"));
   EXPECT_THAT(next({"import", ""}), ElementsAre("optuna", "katib", "csv"));
   EXPECT_THAT(next({"import", "csv", ""}), IsEmpty());
   EXPECT_THAT(next({"config", ""}), Contains("use-context"));

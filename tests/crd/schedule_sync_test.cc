@@ -77,8 +77,8 @@ class ScheduleSyncTest : public testing::Test {
   bool HasEvent(const std::string& reason, const std::string& words) {
     for (const Json& event : cluster_.All("events")) {
       if (Text(event, {"reason"}) == reason &&
-          Text(event, {"note"}).find(words) != std::string::npos) {
-        return Text(event, {"regarding", "kind"}) == "ScheduledExperiment";
+          Text(event, {"message"}).find(words) != std::string::npos) {
+        return Text(event, {"involvedObject", "kind"}) == "ScheduledExperiment";
       }
     }
     return false;
