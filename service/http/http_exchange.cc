@@ -16,15 +16,10 @@
 #include "service/http/session_host.h"
 
 namespace shirabe::service {
-namespace {
-
-std::string HttpDate(absl::Time now) {
-  return absl::FormatTime("%a, %d %b %Y %H:%M:%S GMT", now, absl::UTCTimeZone());
-}
 
 // Whether the caller of a request is still connected, for the worker that answers it: asked by
-// CancelScope in the thread that works. Keeps a descriptor of its own, so that the connection may be
-// closed meanwhile. A copy asks the same connection; each copy is used by one thread.
+// CancelScope in the thread that works. Keeps a descriptor of its own, so that the connection may
+// be closed meanwhile. A copy asks the same connection; each copy is used by one thread.
 class CallerDisconnected {
  public:
   // `socket` of the connection stays the connection's.
@@ -48,6 +43,12 @@ class CallerDisconnected {
   absl::Duration next_ = absl::ZeroDuration();
   bool gone_ = false;
 };
+
+namespace {
+
+std::string HttpDate(absl::Time now) {
+  return absl::FormatTime("%a, %d %b %Y %H:%M:%S GMT", now, absl::UTCTimeZone());
+}
 
 Status TooBusy() { return absl::UnavailableError("the server has too much to do: try again"); }
 
