@@ -253,6 +253,27 @@ one_experiment() {
     kubectl apply -f - >/dev/null
 }
 
+# The dashboard of the cluster on loopback, for whoever has the kubeconfig: with a token of its own,
+# and none of the cluster's.
+check_page() {
+  local said=$CLUSTER/ui.out page token
+  # shellcheck disable=SC2016 # the inner shell's process
+  one sh -c 'echo $$ >"$1"; exec kubectl shirabe ui --no-open alone -n one --server \
+    kube://one/shirabe' sh "$CLUSTER/ui.pid" >"$said" 2>&1 &
+  eventually 30 "the page's address" has '^http://127.0.0.1' cat "$said"
+  page=$(grep -o '^http://[^/]*' "$said")
+  token=$(sed -n 's/.*token=\([^&]*\).*/\1/p' "$said")
+  expect "the page" has '<title>Shirabe' one curl -sf "$page/"
+  expect "what it shows" has '"alone"' one curl -sf -H "Authorization: Bearer $token" \
+    "$page/api/v1/namespaces/one/experiments"
+  expect "the columns of its trials" one curl -sf -o "$CLUSTER/columns" \
+    -H "Authorization: Bearer $token" "$page/api/v1/namespaces/one/experiments/alone/columns"
+  expect "nothing without a token" eval "! one curl -sf '$page/api/v1/namespaces/one/experiments'"
+  expect "no token of the cluster" eval "[[ '$token' != *.*.* ]]"
+  kill "$(cat "$CLUSTER/ui.pid")"
+  eventually 20 "its end" eval "! one curl -s '$page/livez'"
+}
+
 check_one_namespace() {
   local account=system:serviceaccount:one:shirabe-controller right
   equal "no right for the cluster" "" "$(kubectl get clusterrolebindings -o json |
@@ -276,6 +297,7 @@ check_one_namespace() {
   expect "a log" has '^loss=0.5' one kubectl shirabe logs alone/1 -n one --server kube://one/shirabe
   expect "where it ran" has ' node-0 ' one kubectl shirabe get attempts alone -n one \
     --server kube://one/shirabe
+  check_page
 }
 
 step "every overlay renders, and a real API server takes it"
