@@ -57,6 +57,9 @@ std::string Settled(std::string text) {
   RE2::GlobalReplace(&text, R"(asked for by \S+:)", "asked for by WHO:");
   RE2::GlobalReplace(&text, R"(\S+ \((command line|grpc)\))", "WHO");
   RE2::GlobalReplace(&text, R"re("name": "[^"]*",\s*"door": "[^"]*")re", "WHO");
+  RE2::GlobalReplace(&text, R"(\bname: \S+\s+door: [^\n]*)", "WHO");
+  RE2::GlobalReplace(&text, R"re((actor"?: |; by )[^\n]+)re", R"(\1WHO)");
+  RE2::GlobalReplace(&text, R"(\byearly-r[0-9a-z]+)", "yearly-NOW");  // named after the second
   RE2::GlobalReplace(&text, R"( +)", " ");
   return text;
 }
