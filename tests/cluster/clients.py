@@ -63,23 +63,29 @@ def push(value: str) -> None:
     time.sleep(12)
 
 
+def answered(call) -> list:
+    """What it says once it has something to say: the SDK raises until the trial has a status."""
+    for _ in range(100):
+        try:
+            found = list(call())
+        except RuntimeError as error:
+            found = []
+            print(error)
+        if found:
+            break
+        time.sleep(0.3)
+    return found
+
+
 def ask(experiment: str) -> None:
     """What a notebook asks of a trial while it runs."""
     from kubeflow.katib import KatibClient
 
     client = KatibClient(namespace="default")
     trial = f"{experiment}-1"
-    metrics = []
-    for _ in range(100):
-        try:
-            metrics = client.get_trial_metrics(trial)
-        except RuntimeError as error:
-            print(error)
-        if metrics:
-            break
-        time.sleep(0.3)
+    metrics = answered(lambda: client.get_trial_metrics(trial))
     assert [one.metric.name for one in metrics] == ["accuracy"], metrics
-    lines = list(client.get_job_logs(experiment, trial))
+    lines = answered(lambda: client.get_job_logs(experiment, trial))
     assert f"this is {trial}" in lines, lines
     assert not client.is_experiment_succeeded(experiment), "the trial was to be running"
     print("answered")
