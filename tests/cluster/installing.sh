@@ -18,7 +18,7 @@ install_shirabe() {
   cluster load "$("$HERE/images.sh" shirabe)"
   render >"$CLUSTER/install.yaml"
   kubectl apply --server-side -f "$CLUSTER/install.yaml" >/dev/null
-  kubectl wait --for=condition=Established --timeout=30s crd/experiments.kubeflow.org >/dev/null
+  established experiments.kubeflow.org
   controller_is_ready
 }
 

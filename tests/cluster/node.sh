@@ -93,6 +93,7 @@ failCgroupV1: false
 failSwapOn: false
 containerRuntimeEndpoint: "unix://$DIR/$1/containerd.sock"
 evictionHard: {}
+imageGCHighThresholdPercent: 100
 podLogsDir: "$DIR/$1/pod-logs"
 volumePluginDir: "$DIR/$1/volume-plugins"
 clusterDomain: cluster.local

@@ -27,7 +27,7 @@ spec:
       storage: true
       schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
 END
-  kubectl wait --for=condition=Established --timeout=30s crd/widgets.example.com >/dev/null
+  established widgets.example.com
 }
 
 # Nobody deletes objects of it: as if the API server were busy.

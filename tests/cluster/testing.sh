@@ -37,6 +37,16 @@ eventually() {
   done
 }
 
+# established DEFINITION…: the API server serves them. One that was just made has no conditions yet,
+# which `kubectl wait` takes for a mistake.
+established() {
+  local name
+  for name; do
+    eventually 30 "the definition of $name" kubectl wait --for=condition=Established --timeout=5s \
+      "crd/$name"
+  done
+}
+
 # is WANTED COMMAND…: prints exactly that. For `eventually`.
 is() {
   local wanted=$1 got

@@ -46,8 +46,8 @@ start_trainer() {
   webhooks trainer-controller-manager 9445
   kubectl apply --server-side -f "$KUBERNETES_BIN/jobset.yaml" \
     -f "$KUBERNETES_BIN/trainer-controller-manager.yaml" >/dev/null
-  kubectl wait --for=condition=Established --timeout=30s crd/jobsets.jobset.x-k8s.io \
-    crd/trainjobs.trainer.kubeflow.org crd/clustertrainingruntimes.trainer.kubeflow.org >/dev/null
+  established jobsets.jobset.x-k8s.io trainjobs.trainer.kubeflow.org \
+    clustertrainingruntimes.trainer.kubeflow.org
   operator jobset <<'END'
 apiVersion: config.jobset.x-k8s.io/v1alpha1
 kind: Configuration
