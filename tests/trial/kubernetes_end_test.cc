@@ -2,8 +2,8 @@
 #include <csignal>
 
 #include "base/open_beneath.h"
-#include "tests/trial/kubernetes_fixture.h"
 #include "tests/support/parse_struct.h"
+#include "tests/trial/kubernetes_fixture.h"
 #include "trial/pod/final_sync_log.h"
 
 namespace shirabe::trial {
