@@ -83,12 +83,14 @@ MatrixXd InverseFactor(const Theta& theta, const Inputs& inputs) {
   MatrixXd k = LowerCovariance(theta, inputs);
   k.diagonal().array() += theta.noise() + kSettled;
   VectorXd diagonal = k.diagonal();
-  LLT<Eigen::Ref<MatrixXd>> factor(k);
-  for (double jitter = 1e-10; factor.info() != Eigen::Success && jitter < 1e3; jitter *= 10) {
+  // Each factor is of the matrix as it is then: an assignment may give k other memory.
+  const auto factored = [&k] { return LLT<Eigen::Ref<MatrixXd>>(k).info() == Eigen::Success; };
+  bool done = factored();
+  for (double jitter = 1e-10; !done && jitter < 1e3; jitter *= 10) {
     diagonal.array() += jitter * theta.scale();
     k = LowerCovariance(theta, inputs);
     k.diagonal() = diagonal;
-    factor.compute(k);
+    done = factored();
   }
   return TriangularInverse(k);
 }
