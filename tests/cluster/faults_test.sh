@@ -166,7 +166,8 @@ fault_partition() {
   eventually 90 "that it is back" is True kubectl get node "$node" \
     -o 'jsonpath={.status.conditions[?(@.type=="Ready")].status}'
   ended_well cut preempted-node
-  eventually 120 "that no zombie is left" is "" kubectl get pods -o name
+  eventually 120 "that no zombie is left" is "" kubectl get pods -o name \
+    -l katib.kubeflow.org/experiment=cut
 }
 
 fault_deleted() {
