@@ -13,8 +13,9 @@ R         as A and T, as people run it: 8 or 32 workers, which take and tell one
 M         four of them with two objectives, the error and what a network costs; without noise
 
 Of bbob only odd-numbered functions and instances 1 to 3 are ever used, and eight of the fifteen
-tables: an algorithm that is made by looking at this bench must be judged on others. A problem's name says all about it: bbob-f003-d05-i1, with -m10, -m30 (multiplicative noise, per
-cent), -a10 (additive), -q8 (a batch) or -w8 (workers) behind.
+tables: an algorithm that is made by looking at this bench must be judged on others. A problem's
+name says all about it: bbob-f003-d05-i1, with -m10, -m30 (multiplicative noise, per cent), -a10
+(additive), -q8 (a batch) or -w8 (workers) behind.
 """
 
 import contextlib
