@@ -48,6 +48,22 @@ bool SameWanted(const v1::ScheduledExperiment& a, const v1::ScheduledExperiment&
   return bytes(a) == bytes(b);
 }
 
+const Status& StatusOf(const Status& status) { return status; }
+template <class T>
+const Status& StatusOf(const StatusOr<T>& result) {
+  return result.status();
+}
+
+// What reads and then writes, again while other writes come in between (kAborted).
+template <class Attempt>
+auto Retried(const ExperimentKey& key, const Attempt& attempt) -> decltype(attempt()) {
+  for (int i = 0; i < kTries; ++i) {
+    auto done = attempt();
+    if (!absl::IsAborted(StatusOf(done))) return done;
+  }
+  return absl::AbortedError(absl::StrCat("schedule ", ToString(key), " changes: try again"));
+}
+
 v1::Actor At(v1::Actor actor, absl::Time now) {
   *actor.mutable_time() = ToProto(now);
   return actor;
@@ -155,28 +171,21 @@ StatusOr<v1::SubmitReply> ScheduleRecords::Submit(const v1::SubmitScheduleReques
   SetDefaults(wanted.schedule);
   RETURN_IF_ERROR(CheckValid(wanted.schedule));
   wanted.schedule.clear_status();
-  for (int i = 0; i < kTries; ++i) {
-    auto reply = TrySubmit(wanted, request.absent());
-    if (!absl::IsAborted(reply.status())) return reply;
-  }
-  return absl::AbortedError(
-      absl::StrCat("schedule ", ToString(KeyOf(wanted.schedule)), " changes: try again"));
+  return Retried(KeyOf(wanted.schedule), [&] { return TrySubmit(wanted, request.absent()); });
 }
 
 StatusOr<std::string> ScheduleRecords::StartNow(const ExperimentKey& key,
                                                 const v1::Actor& actor) const {
-  for (int i = 0; i < kTries; ++i) {
+  return Retried(key, [&]() -> StatusOr<std::string> {
     ASSIGN_OR_RETURN(const Row row, Read(key));
-    const auto started = StartByHand(options_, row, actor);
+    auto started = StartByHand(options_, row, actor);
     if (!absl::IsAborted(started.status())) return started;
     const ExperimentKey made{key.ns, ExperimentNameNow(key.name, options_.clock->Now())};
-    if (options_.store->GetExperiment(made).ok()) {
-      return absl::AlreadyExistsError(absl::StrCat("experiment ", ToString(made),
-                                                   " was started in this very second: it is ",
-                                                   "there, or wait a moment for another"));
-    }
-  }
-  return absl::AbortedError(absl::StrCat("schedule ", ToString(key), " changes: try again"));
+    if (!options_.store->GetExperiment(made).ok()) return started;
+    return absl::AlreadyExistsError(absl::StrCat("experiment ", ToString(made),
+                                                 " was started in this very second: it is there, ",
+                                                 "or wait a moment for another"));
+  });
 }
 
 StatusOr<v1::SteerScheduleReply> ScheduleRecords::Steer(
@@ -195,11 +204,8 @@ StatusOr<v1::SteerScheduleReply> ScheduleRecords::Steer(
                                                    " asks for nothing: SUSPEND, RESUME or ",
                                                    "START"));
   }
-  for (int i = 0; i < kTries; ++i) {
-    auto suspended = TrySuspend(key, request.action() == Request::SUSPEND, request.actor());
-    if (!absl::IsAborted(suspended.status())) return suspended;
-  }
-  return absl::AbortedError(absl::StrCat("schedule ", ToString(key), " changes: try again"));
+  const bool suspend = request.action() == Request::SUSPEND;
+  return Retried(key, [&] { return TrySuspend(key, suspend, request.actor()); });
 }
 
 StatusOr<v1::SteerScheduleReply> ScheduleRecords::TrySuspend(const ExperimentKey& key, bool suspend,
@@ -226,17 +232,13 @@ StatusOr<v1::SteerScheduleReply> ScheduleRecords::TrySuspend(const ExperimentKey
 
 Status ScheduleRecords::Delete(const v1::DeleteScheduleRequest& request) const {
   const ExperimentKey key{request.schedule().namespace_(), request.schedule().name()};
-  for (int i = 0; i < kTries; ++i) {
+  RETURN_IF_ERROR(Retried(key, [&]() -> Status {
     ASSIGN_OR_RETURN(const Row row, Read(key));
-    const Status written =
-        db::SchedulesOf(*options_.store).WriteSchedule({.key = key, .expected = row.revision});
-    if (absl::IsAborted(written)) continue;
-    RETURN_IF_ERROR(written);
-    Log(LogLevel::kInfo, "a schedule was deleted",
-        {{"schedule", ToString(key)}, {"by", request.actor().name()}});
-    return absl::OkStatus();
-  }
-  return absl::AbortedError(absl::StrCat("schedule ", ToString(key), " changes: try again"));
+    return db::SchedulesOf(*options_.store).WriteSchedule({.key = key, .expected = row.revision});
+  }));
+  Log(LogLevel::kInfo, "a schedule was deleted",
+      {{"schedule", ToString(key)}, {"by", request.actor().name()}});
+  return absl::OkStatus();
 }
 
 StatusOr<absl::Time> ScheduleRecords::Reconcile(const ExperimentKey& key) const {
