@@ -54,41 +54,6 @@ class CopiesLease {
   absl::Duration acquired_;
 };
 
-// A store from which is only removed while the lease is ours.
-class LeasedStore : public artifacts::ArtifactStore {
- public:
-  LeasedStore(artifacts::ArtifactStore* store, CopiesLease* lease) : store_(store), lease_(lease) {}
-
-  Status Put(const std::string& key, const artifacts::PutSource& source,
-             std::stop_token stop) override {
-    return store_->Put(key, source, std::move(stop));
-  }
-  Status Get(const std::string& key, const artifacts::ByteRange& range,
-             const artifacts::PieceSink& sink, std::stop_token stop) override {
-    return store_->Get(key, range, sink, std::move(stop));
-  }
-  StatusOr<artifacts::ObjectInfo> Head(const std::string& key, std::stop_token stop) override {
-    return store_->Head(key, std::move(stop));
-  }
-  StatusOr<artifacts::ObjectPage> List(const std::string& prefix, const std::string& after,
-                                       std::stop_token stop) override {
-    RETURN_IF_ERROR(lease_->Renew());
-    return store_->List(prefix, after, std::move(stop));
-  }
-  Status Remove(const std::string& key, std::stop_token stop) override {
-    RETURN_IF_ERROR(lease_->Renew());
-    return store_->Remove(key, std::move(stop));
-  }
-  StatusOr<std::string> Presign(artifacts::PresignedMethod method, const std::string& key,
-                                absl::Duration lifetime) override {
-    return store_->Presign(method, key, lifetime);
-  }
-
- private:
-  artifacts::ArtifactStore* const store_;
-  CopiesLease* const lease_;
-};
-
 class CopyRemover {
  public:
   CopyRemover(LocalClient& client, const CopyRetention& options)
@@ -140,10 +105,10 @@ class CopyRemover {
     const v1::ArtifactPolicy& policy = experiment.spec().shirabe().artifacts();
     const ExperimentKey key = experiment::KeyOf(experiment);
     ASSIGN_OR_RETURN(const auto whole, stores_->Find(policy.store(), key.ns));
-    artifacts::RetryingStore retrying(whole.get(), {.attempts = 3});
-    LeasedStore store(&retrying, &lease);
+    artifacts::RetryingStore store(whole.get(), {.attempts = 3});
     return Prefix("store " + policy.store(),
-                  trial::RemoveCopies(key, {&store, policy.prefix(), options_.stop}));
+                  trial::RemoveCopies(key, {&store, policy.prefix(), options_.stop},
+                                      [&lease] { return lease.Renew(); }));
   }
 
   Status Record(db::Versioned<v1::Experiment> experiment, CopiesLease& lease) {

@@ -181,11 +181,14 @@ Status FillStaging(const v1::Checkpoint& checkpoint, const std::string& staging,
   return SyncFd(tree.root(), staging);
 }
 
-Status RemoveBelow(const std::string& folder, const CheckpointCopy& copy) {
+Status RemoveBelow(const std::string& folder, const CheckpointCopy& copy,
+                   const std::function<Status()>& before_each = nullptr) {
   std::string after;
   for (int64_t pages = 0; pages < kMaxPages; ++pages) {
+    if (before_each) RETURN_IF_ERROR(before_each());
     ASSIGN_OR_RETURN(const artifacts::ObjectPage page, copy.store->List(folder, after, copy.stop));
     for (const ObjectInfo& object : page.objects) {
+      if (before_each) RETURN_IF_ERROR(before_each());
       RETURN_IF_ERROR(copy.store->Remove(object.key, copy.stop));
     }
     if (page.next.empty()) return absl::OkStatus();
@@ -276,8 +279,9 @@ Status RemoveCopy(const v1::Checkpoint& checkpoint, const CheckpointCopy& copy) 
   return RemoveBelow(folder, copy);
 }
 
-Status RemoveCopies(const ExperimentKey& key, const CheckpointCopy& copy) {
-  return RemoveBelow(CopiesOfExperiment(copy.prefix, key), copy);
+Status RemoveCopies(const ExperimentKey& key, const CheckpointCopy& copy,
+                    const std::function<Status()>& before_each) {
+  return RemoveBelow(CopiesOfExperiment(copy.prefix, key), copy, before_each);
 }
 
 }  // namespace shirabe::trial

@@ -10,6 +10,7 @@
 // requested.
 #pragma once
 
+#include <functional>
 #include <stop_token>
 #include <string>
 
@@ -56,7 +57,8 @@ Status CopyIn(const v1::Checkpoint& checkpoint, const std::string& path,
 
 // Its manifest goes first. What is not there is fine.
 Status RemoveCopy(const v1::Checkpoint& checkpoint, const CheckpointCopy& copy);
-// All of an experiment.
-Status RemoveCopies(const ExperimentKey& key, const CheckpointCopy& copy);
+// All of an experiment. `before_each` request to the store, if there is one, may refuse to go on.
+Status RemoveCopies(const ExperimentKey& key, const CheckpointCopy& copy,
+                    const std::function<Status()>& before_each = nullptr);
 
 }  // namespace shirabe::trial
