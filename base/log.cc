@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/clock.h"
+#include "base/text/json_text.h"
 #include "base/timestamp.h"
 
 namespace shirabe {
@@ -40,7 +41,7 @@ std::string AsJson(LogLevel level, std::string_view message,
   line["level"] = NameOf(level);
   line["msg"] = message;
   for (const LogField& field : fields) line[std::string(field.key)] = field.value;
-  return line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+  return JsonText(line) + "\n";
 }
 
 }  // namespace

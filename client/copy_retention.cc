@@ -5,9 +5,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "artifacts/retries.h"
-#include "base/process_id.h"
 #include "base/timestamp.h"
 #include "experiment/conditions.h"
+#include "experiment/experiment_leases.h"
 #include "trial/checkpoint/checkpoint_copy.h"
 
 namespace shirabe::client {
@@ -31,11 +31,7 @@ class CopiesLease {
   // kAlreadyExists if it is run; kAborted if it was lost in between.
   Status Acquire() {
     ASSIGN_OR_RETURN(const v1::Lease lease,
-                     store_.AcquireLease({.experiment = key_,
-                                          .holder = "copies of " + ToString(ThisProcess()),
-                                          .now = clock_->Now(),
-                                          .ttl = kCopiesLease,
-                                          .dead_epoch = std::nullopt}));
+                     experiment::AcquireLease(store_, *clock_, key_, {"copies", kCopiesLease}));
     const bool lost = epoch_ && *epoch_ != lease.epoch();
     epoch_ = lease.epoch();
     acquired_ = clock_->Monotonic();

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/printable.h"
 #include "base/rng.h"
+#include "base/text/json_text.h"
 #include "base/text/number.h"
 #include "base/timestamp.h"
 #include "experiment/conditions.h"
@@ -58,8 +59,7 @@ StatusOr<v1::Experiment> MakeExperiment(const std::string& ns, const Imported& i
         {"maxTrialCount", std::max<size_t>(1, imported.trials.size())},
         {"parameters", imported.parameters},
         {"shirabe", shirabe}}}};
-  auto parsed = experiment::ParseExperiments(
-      tree.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+  auto parsed = experiment::ParseExperiments(JsonText(tree));
   for (const experiment::Finding& finding : parsed[0].findings) {
     if (finding.warning) continue;
     return absl::InvalidArgumentError(

@@ -11,12 +11,12 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "base/open_beneath.h"
-#include "base/process_id.h"
 #include "base/timestamp.h"
 #include "client/observation_retention.h"
 #include "db/commit_rules.h"
 #include "db/maintenance.h"
 #include "experiment/conditions.h"
+#include "experiment/experiment_leases.h"
 #include "trial/file_layout.h"
 
 namespace shirabe::client {
@@ -172,11 +172,7 @@ class OrphanFinder {
   Status RemoveTrials(const ExperimentKey& key, const std::vector<TrialKey>& found) {
     std::optional<v1::Lease> lease;
     if (!dry_run_) {
-      auto acquired = store_.AcquireLease({.experiment = key,
-                                           .holder = ToString(ThisProcess()),
-                                           .now = RealClock()->Now(),
-                                           .ttl = kPruneLease,
-                                           .dead_epoch = std::nullopt});
+      auto acquired = experiment::AcquireLease(store_, *RealClock(), key, {"orphans", kPruneLease});
       if (absl::IsAlreadyExists(acquired.status())) return absl::OkStatus();  // it is run
       RETURN_IF_ERROR(acquired.status());
       lease = *std::move(acquired);

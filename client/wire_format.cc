@@ -239,9 +239,9 @@ v1::ImportRequest ToWire(const std::string& ns, const Imported& imported) {
   request.set_namespace_(ns);
   request.set_name(imported.name);
   request.set_source(imported.source);
-  request.set_objective(imported.objective.dump());
-  request.set_parameters(imported.parameters.dump());
-  if (!imported.further.empty()) request.set_further(imported.further.dump());
+  request.set_objective(JsonText(imported.objective));
+  request.set_parameters(JsonText(imported.parameters));
+  if (!imported.further.empty()) request.set_further(JsonText(imported.further));
   if (!imported.actor.name().empty()) *request.mutable_actor() = imported.actor;
   for (const ImportedTrial& trial : imported.trials) *request.add_trials() = ToWire(trial);
   return request;

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/printable.h"
+#include "base/text/json_text.h"
 #include "convert/trial_program.h"
 
 namespace shirabe::convert {
@@ -119,17 +120,14 @@ class CommandReader {
   }
 
   std::string ArgsJson() const {
-    const auto quoted = [](const std::string& text) {
-      return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-    };
     std::vector<std::string> pairs;
     for (const auto& [name, value] : constants_) {
-      pairs.push_back(absl::StrCat(Literal(quoted(name)), ": ", Literal(quoted(value))));
+      pairs.push_back(absl::StrCat(Literal(JsonQuoted(name)), ": ", Literal(JsonQuoted(value))));
     }
     for (const v1::ParameterSpec& parameter : spec_.parameters()) {
       const bool text = parameter.parameter_type() == v1::CATEGORICAL;
       const std::string value = ValueOf(parameter.name());
-      pairs.push_back(absl::StrCat(Literal(quoted(parameter.name())), ": ",
+      pairs.push_back(absl::StrCat(Literal(JsonQuoted(parameter.name())), ": ",
                                    text ? absl::StrCat("\"", value, "\"") : value));
     }
     return absl::StrCat("{", absl::StrJoin(pairs, ", "), "}");

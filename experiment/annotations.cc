@@ -107,16 +107,14 @@ StatusOr<std::optional<v1::Lease>> BorrowLease(db::Store& store, Clock& clock,
                                           absl::BytesToHexString(RandomBytes(8)));
   for (int i = 0; i < kBorrowTries; ++i) {
     ASSIGN_OR_RETURN(const v1::Lease held, store.GetLease(key));
-    const auto process = ParseProcessId(held.holder());
-    const bool dead = process && !MayBeAlive(*process);
+    const auto dead = EpochOfDead(held);
     const bool free = dead || held.holder().empty() || FromProto(held.expiry()) <= clock.Now();
     if (!free && !absl::StartsWith(held.holder(), kAnnotator)) return std::nullopt;
-    auto lease =
-        store.AcquireLease({.experiment = key,
-                            .holder = holder,
-                            .now = clock.Now(),
-                            .ttl = kAnnotatorTtl,
-                            .dead_epoch = dead ? std::optional(held.epoch()) : std::nullopt});
+    auto lease = store.AcquireLease({.experiment = key,
+                                     .holder = holder,
+                                     .now = clock.Now(),
+                                     .ttl = kAnnotatorTtl,
+                                     .dead_epoch = dead});
     if (lease.ok()) return *std::move(lease);
     if (!absl::IsAlreadyExists(lease.status())) return lease.status();
     Pause(kBorrowPause);

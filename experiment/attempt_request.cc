@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_replace.h"
 #include "base/rng.h"
+#include "base/text/json_text.h"
 #include "base/text/number.h"
 #include "experiment/conditions.h"
 #include "experiment/plan.h"
@@ -32,7 +33,7 @@ std::string ParametersJson(const v1::Trial& trial) {
       default: json[assignment.name()] = assignment.category(); break;
     }
   }
-  return json.dump() + "\n";
+  return JsonText(json) + "\n";
 }
 
 std::map<std::string, std::string> Environment(const ExperimentState& state, const v1::Trial& trial,

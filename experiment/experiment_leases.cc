@@ -2,17 +2,19 @@
 
 #include <utility>
 
+#include "absl/strings/str_split.h"
 #include "base/clock.h"
 #include "base/process_id.h"
 
 namespace shirabe::experiment {
 namespace {
 
-db::LeaseRequest RequestFor(const ExperimentKey& key, Clock& clock) {
+db::LeaseRequest RequestFor(const ExperimentKey& key, Clock& clock, const LeaseTerms& terms = {}) {
+  const std::string process = ToString(ThisProcess());
   return {.experiment = key,
-          .holder = ToString(ThisProcess()),
+          .holder = terms.purpose.empty() ? process : terms.purpose + " of " + process,
           .now = clock.Now(),
-          .ttl = kLeaseTtl,
+          .ttl = terms.ttl,
           .dead_epoch = std::nullopt};
 }
 
@@ -22,15 +24,22 @@ constexpr int64_t kMaxChanges = 10'000;                         // read at once
 
 }  // namespace
 
-StatusOr<v1::Lease> AcquireLease(db::Store& store, Clock& clock, const ExperimentKey& key) {
-  db::LeaseRequest request = RequestFor(key, clock);
+std::optional<int64_t> EpochOfDead(const v1::Lease& held) {
+  for (const absl::string_view word : absl::StrSplit(held.holder(), ' ')) {
+    const auto process = ParseProcessId({word.data(), word.size()});
+    if (process && !MayBeAlive(*process)) return held.epoch();
+  }
+  return std::nullopt;
+}
+
+StatusOr<v1::Lease> AcquireLease(db::Store& store, Clock& clock, const ExperimentKey& key,
+                                 const LeaseTerms& terms) {
+  db::LeaseRequest request = RequestFor(key, clock, terms);
   auto lease = store.AcquireLease(request);
   if (!absl::IsAlreadyExists(lease.status())) return lease;
   ASSIGN_OR_RETURN(const v1::Lease held, store.GetLease(key));
-  const auto holder = ParseProcessId(held.holder());
-  if (!holder || MayBeAlive(*holder)) return lease;
-  request.dead_epoch = held.epoch();
-  return store.AcquireLease(request);
+  request.dead_epoch = EpochOfDead(held);
+  return request.dead_epoch ? store.AcquireLease(request) : lease;
 }
 
 StatusOr<std::map<ExperimentKey, int64_t>> RenewLeases(db::Store& store, Clock& clock) {

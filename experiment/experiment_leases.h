@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
+#include <string>
 #include <thread>
 
 #include "absl/time/time.h"
@@ -20,9 +22,20 @@ namespace shirabe::experiment {
 inline constexpr absl::Duration kLeaseTtl = absl::Seconds(15);
 inline constexpr absl::Duration kLeaseRenewal = absl::Seconds(5);
 
-// Also from a holder that is dead but did not give its lease up: a process of this machine.
-// kAlreadyExists, naming the holder, if another process has it.
-StatusOr<v1::Lease> AcquireLease(db::Store& store, Clock& clock, const ExperimentKey& key);
+// What a lease is taken for. With a purpose the holder is "<purpose> of <process>" and another than
+// the controller of the same process, which waits for it as for any other.
+struct LeaseTerms {
+  std::string purpose = {};
+  absl::Duration ttl = kLeaseTtl;
+};
+
+// Also from a holder that is dead but did not give its lease up: a process of this machine,
+// whatever it had it for. kAlreadyExists, naming the holder, if another has it.
+StatusOr<v1::Lease> AcquireLease(db::Store& store, Clock& clock, const ExperimentKey& key,
+                                 const LeaseTerms& terms = {});
+
+// The epoch of a lease whose holder is such a process; nullopt if the holder may be alive.
+std::optional<int64_t> EpochOfDead(const v1::Lease& held);
 
 // Renews all of this process; their epochs. One that is missing is lost, or was deleted.
 StatusOr<std::map<ExperimentKey, int64_t>> RenewLeases(db::Store& store, Clock& clock);

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/text/json_text.h"
 #include "base/text/number.h"
 
 namespace shirabe::import {
@@ -18,7 +19,7 @@ struct Told {
 
 // One choice as the text that a program would be given.
 std::string ChoiceText(const Json& choice) {
-  return choice.is_string() ? choice.get<std::string>() : choice.dump();
+  return choice.is_string() ? choice.get<std::string>() : JsonText(choice);
 }
 
 // What tells `with` from `without`: a list of values of a categorical parameter, a range of an

@@ -1,10 +1,10 @@
 #include "kube/json_access.h"
 
+#include "base/text/json_text.h"
+
 namespace shirabe::kube {
 
-std::string Dump(const Json& value) {
-  return value.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
+std::string Dump(const Json& value) { return JsonText(value); }
 
 const Json& ContainerStatus(const Json& pod, const std::string& container) {
   const Json& status = At(pod, "status");

@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <stop_token>
 #include <string_view>
@@ -18,6 +17,7 @@
 #include "base/log.h"
 #include "base/mutex.h"
 #include "base/open_beneath.h"
+#include "base/text/json_text.h"
 #include "base/text/number.h"
 #include "metrics/json_line.h"
 #include "metrics/prometheus_text.h"
@@ -325,8 +325,7 @@ std::string ScrapeState::PointLine(const std::string& metric,
   const std::string step =
       observation.step ? absl::StrCat("\"step\": ", *observation.step, ", ") : "";
   const double seconds = absl::ToDoubleSeconds(*observation.time - absl::UnixEpoch());
-  const std::string key =
-      nlohmann::json(metric).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  const std::string key = JsonQuoted(metric);
   return absl::StrCat("{", step, "\"timestamp\": ", FormatNumber(seconds), ", \"metrics\": {", key,
                       ": ", FormatNumber(observation.value), "}}\n");
 }

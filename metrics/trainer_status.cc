@@ -161,10 +161,6 @@ StatusOr<std::vector<TrainerObservation>> NewObservations(const TrainerStatus& s
 
 namespace {
 
-std::string QuotedName(const std::string& text) {
-  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-}
-
 // All of one call is of one step. Non-finite values stand bare, as Python writes them.
 std::string MetricsLine(const std::vector<TrainerObservation>& points,
                         const std::optional<absl::Time>& time) {
@@ -176,7 +172,7 @@ std::string MetricsLine(const std::vector<TrainerObservation>& points,
   absl::StrAppend(&line, "\"metrics\": {");
   const char* separator = "";
   for (const TrainerObservation& point : points) {
-    absl::StrAppend(&line, separator, QuotedName(point.metric), ": ", FormatNumber(point.value));
+    absl::StrAppend(&line, separator, JsonQuoted(point.metric), ": ", FormatNumber(point.value));
     separator = ", ";
   }
   return line + "}}\n";

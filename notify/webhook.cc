@@ -172,7 +172,7 @@ std::string SlackBody(const std::string& body) {
   const std::string plain = absl::StrReplaceAll(Shortened(text, kMaxSlackText),
                                                 {{"&", "&amp;"}, {"<", "&lt;"}, {">", "&gt;"}});
   const nlohmann::json slack = {{"text", plain}, {"unfurl_links", false}, {"mrkdwn", false}};
-  return slack.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  return JsonText(slack);
 }
 
 }  // namespace shirabe::notify

@@ -36,7 +36,7 @@ Status WriteControl(const std::string& path, const ControlRequest& request) {
   const nlohmann::json json = {{"id", LastId(path) + 1},
                                {"reason", request.reason},
                                {"deadline", absl::ToUnixSeconds(request.deadline)}};
-  return WriteFileAtomic(path, json.dump() + "\n");
+  return WriteFileAtomic(path, JsonText(json) + "\n");
 }
 
 }  // namespace shirabe::trial

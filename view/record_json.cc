@@ -3,6 +3,7 @@
 #include <map>
 #include <utility>
 
+#include "base/text/json_text.h"
 #include "base/text/number.h"
 #include "base/timestamp.h"
 #include "client/records/enum_words.h"
@@ -298,13 +299,9 @@ Json TypedValue(const v1::Assignment& assignment) {
 
 Json NumberJson(double value) { return experiment::NumberTree(value); }
 
-std::string PrintJson(const Json& tree) {
-  return tree.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
-}
+std::string PrintJson(const Json& tree) { return JsonText(tree, 2) + "\n"; }
 
-std::string PrintJsonLine(const Json& tree) {
-  return tree.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
+std::string PrintJsonLine(const Json& tree) { return JsonText(tree); }
 
 std::string PrintYaml(const Json& tree) { return experiment::YamlOf(tree); }
 

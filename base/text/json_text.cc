@@ -68,6 +68,46 @@ Status CheckJsonLevels(std::string_view text, int levels) {
                          {.bytes = text.size(), .levels = levels, .values = kAny, .keys = kAny});
 }
 
+template <class Json>
+StatusOr<Json> ParseJson(std::string_view text, const JsonLimits& limits) {
+  RETURN_IF_ERROR(CheckJsonLimits(text, limits));
+  Json json = Json::parse(text.begin(), text.end(), nullptr, /*allow_exceptions=*/false);
+  if (json.is_discarded()) return absl::InvalidArgumentError("it is not JSON");
+  return json;
+}
+
+template <class Json>
+Json ReadJsonOrDiscarded(std::string_view text, const JsonLimits& limits) {
+  auto json = ParseJson<Json>(text, limits);
+  return json.ok() ? *std::move(json) : Json(nlohmann::detail::value_t::discarded);
+}
+
+template <class Json>
+Json ParseServerJson(std::string_view text) {
+  const bool flat = CheckJsonLevels(text, kMaxServerLevels).ok();
+  if (flat) return Json::parse(text.begin(), text.end(), nullptr, /*allow_exceptions=*/false);
+  const auto keep = [](int depth, typename Json::parse_event_t, Json&) {
+    return depth < kMaxServerLevels;
+  };
+  return Json::parse(text.begin(), text.end(), keep, /*allow_exceptions=*/false);
+}
+
+template StatusOr<nlohmann::json> ParseJson(std::string_view, const JsonLimits&);
+template StatusOr<nlohmann::ordered_json> ParseJson(std::string_view, const JsonLimits&);
+template nlohmann::json ReadJsonOrDiscarded(std::string_view, const JsonLimits&);
+template nlohmann::ordered_json ReadJsonOrDiscarded(std::string_view, const JsonLimits&);
+template nlohmann::json ParseServerJson(std::string_view);
+
+std::string JsonText(const nlohmann::json& json, int indent) {
+  return json.dump(indent, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+std::string JsonText(const nlohmann::ordered_json& json, int indent) {
+  return json.dump(indent, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
+std::string JsonQuoted(const std::string& text) { return JsonText(nlohmann::json(text)); }
+
 StatusOr<std::string> MessageToJson(const google::protobuf::Message& message) {
   std::string text;
   const auto printed = google::protobuf::util::MessageToJsonString(message, &text);

@@ -34,34 +34,28 @@ Status CheckJsonLimits(std::string_view text, const JsonLimits& limits = {});
 // The levels alone.
 Status CheckJsonLevels(std::string_view text, int levels);
 
+// Of what follows there is one for nlohmann::json and one for its ordered_json, compiled here once:
+// the library's parser and writer are 60 kB of code wherever they are made.
+
 // kInvalidArgument if the text is not JSON, or beyond the limits.
 template <class Json = nlohmann::json>
-StatusOr<Json> ParseJson(std::string_view text, const JsonLimits& limits = {}) {
-  RETURN_IF_ERROR(CheckJsonLimits(text, limits));
-  Json json = Json::parse(text.begin(), text.end(), nullptr, /*allow_exceptions=*/false);
-  if (json.is_discarded()) return absl::InvalidArgumentError("it is not JSON");
-  return json;
-}
+StatusOr<Json> ParseJson(std::string_view text, const JsonLimits& limits = {});
 
 // The same where the reason does not matter: what cannot be read is discarded (is_discarded()).
 template <class Json = nlohmann::json>
-Json ReadJsonOrDiscarded(std::string_view text, const JsonLimits& limits = {}) {
-  auto json = ParseJson<Json>(text, limits);
-  return json.ok() ? *std::move(json) : Json(nlohmann::detail::value_t::discarded);
-}
+Json ReadJsonOrDiscarded(std::string_view text, const JsonLimits& limits = {});
 
 // What an API server answers: it holds objects of all users, and one that is deep must not make all
 // of them unreadable. What stands deeper than kMaxServerLevels is left out; the reader of such an
 // object refuses it all the same. Discarded if it is not JSON.
 template <class Json = nlohmann::json>
-Json ParseServerJson(std::string_view text) {
-  const bool flat = CheckJsonLevels(text, kMaxServerLevels).ok();
-  if (flat) return Json::parse(text.begin(), text.end(), nullptr, /*allow_exceptions=*/false);
-  const auto keep = [](int depth, typename Json::parse_event_t, Json&) {
-    return depth < kMaxServerLevels;
-  };
-  return Json::parse(text.begin(), text.end(), keep, /*allow_exceptions=*/false);
-}
+Json ParseServerJson(std::string_view text);
+
+// On one line, or indented by that many spaces. Bytes that are not UTF-8 are replaced.
+std::string JsonText(const nlohmann::json& json, int indent = -1);
+std::string JsonText(const nlohmann::ordered_json& json, int indent = -1);
+// The text as a string of JSON, with its quotes.
+std::string JsonQuoted(const std::string& text);
 
 // Messages as JSON, where another program reads or writes it: the sidecar's files and environment.
 // Protobuf's own functions take any depth, and end in an error, not in a crash, where a message

@@ -53,7 +53,8 @@ Status WriteConversion(const ConvertFlags& flags, const convert::Conversion& con
     return absl::OkStatus();
   }
   const bool json = flags.report.size() > 5 && flags.report.ends_with(".json");
-  return WriteTo(flags.report, json ? convert::ReportJson(conversion, file).dump(2) + "\n" : lines);
+  return WriteTo(flags.report,
+                 json ? JsonText(convert::ReportJson(conversion, file), 2) + "\n" : lines);
 }
 
 Status WriteExperiment(const ConvertFlags& flags, const convert::Conversion& conversion,
@@ -63,7 +64,7 @@ Status WriteExperiment(const ConvertFlags& flags, const convert::Conversion& con
                      ParseJson<nlohmann::ordered_json>(experiment::ToJson(conversion.experiment)));
     const nlohmann::ordered_json both = {{"experiment", std::move(experiment)},
                                          {"report", convert::ReportJson(conversion, file)}};
-    Out(both.dump(2) + "\n");
+    Out(JsonText(both, 2) + "\n");
     return absl::OkStatus();
   }
   const std::string yaml = experiment::ToYaml(conversion.experiment);

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "base/names.h"
+#include "base/text/json_text.h"
 #include "base/text/number.h"
 #include "base/timestamp.h"
 #include "experiment/spec/field_rules.h"
@@ -102,7 +103,7 @@ Json MapTree(const Proto& message, const FieldDescriptor& field) {
     const Proto& entry = r.GetRepeatedMessage(message, &field, i);
     const auto& type = *entry.GetDescriptor();
     const Json key = ItemTree(entry, *type.map_key(), -1);
-    sorted[key.is_string() ? key.get<std::string>() : key.dump()] =
+    sorted[key.is_string() ? key.get<std::string>() : JsonText(key)] =
         ItemTree(entry, *type.map_value(), -1);
   }
   Json tree = Json::object();
@@ -159,9 +160,7 @@ Json ToTree(const Proto& message) {
 
 std::string ToYaml(const Proto& message) { return YamlOf(ToTree(message)); }
 
-std::string ToJson(const Proto& message, int indent) {
-  return ToTree(message).dump(indent, ' ', false, Json::error_handler_t::replace);
-}
+std::string ToJson(const Proto& message, int indent) { return JsonText(ToTree(message), indent); }
 
 // Whether a file still describes the experiment that the store has.
 
@@ -175,7 +174,7 @@ struct Difference {
 
 std::string Shown(const Json* value) {
   if (value == nullptr) return "nothing";
-  const std::string text = value->dump(-1, ' ', false, Json::error_handler_t::replace);
+  const std::string text = JsonText(*value);
   return text.size() <= 60 ? text : text.substr(0, 57) + "...";
 }
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <cstdio>
 
+#include "base/text/json_text.h"
 #include "base/text/number.h"
 #include "base/text/yaml_tree.h"
 #include "experiment/spec/message_tree.h"
@@ -114,7 +115,7 @@ std::string Scalar(const Json& value) {
     const auto& text = value.get_ref<const std::string&>();
     return IsPlainSafe(text) ? text : DoubleQuoted(text);
   }
-  return value.is_number_float() ? FormatNumber(value.get<double>()) : value.dump();
+  return value.is_number_float() ? FormatNumber(value.get<double>()) : JsonText(value);
 }
 
 class Writer {

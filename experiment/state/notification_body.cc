@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/text/json_text.h"
 #include "base/timestamp.h"
 #include "experiment/spec/field_rules.h"
 
@@ -16,10 +17,6 @@ using OrderedJson = nlohmann::ordered_json;
 // Receivers refuse what is large. What is left out stands in the experiment.
 constexpr size_t kMaxAssignmentBytes = 16 << 10;
 constexpr size_t kMaxMessageBytes = 4 << 10;
-
-std::string Dump(const OrderedJson& json) {
-  return json.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
-}
 
 OrderedJson ValueOf(const v1::Assignment& assignment) {
   switch (assignment.value_case()) {
@@ -39,7 +36,8 @@ OrderedJson BestJson(const v1::Experiment& experiment) {
   OrderedJson json = {{"trial", best.best_trial_name()},
                       {"metric", experiment.spec().objective().objective_metric_name()},
                       {"value", best.objective()}};
-  if (Dump(parameters).size() <= kMaxAssignmentBytes) json["parameters"] = std::move(parameters);
+  if (JsonText(parameters).size() <= kMaxAssignmentBytes)
+    json["parameters"] = std::move(parameters);
   return json;
 }
 
@@ -77,7 +75,7 @@ std::string NotificationBody(const v1::Experiment& experiment, const Occurrence&
                               {"succeeded", status.trials_succeeded()},
                               {"earlyStopped", status.trials_early_stopped()},
                               {"failed", status.trials_failed()}}}};
-  return Dump(body);
+  return JsonText(body);
 }
 
 }  // namespace shirabe::experiment

@@ -233,7 +233,7 @@ std::string PlaceOf(const experiment::Finding& finding) {
 }
 
 Status WithDetails(Status status, const Json& details) {
-  const std::string text = details.dump(-1, ' ', false, Json::error_handler_t::replace);
+  const std::string text = JsonText(details);
   status.SetPayload(kDetails, absl::Cord(text));
   return status;
 }
@@ -286,7 +286,7 @@ HttpReply ErrorReply(const Status& status) {
       {"code", CodeWord(status.code())},
       {"message", Message(status)},
       {"details", details ? ReadJsonOrDiscarded<Json>(std::string(*details)) : Json::array()}};
-  reply.body = body.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  reply.body = JsonText(body) + "\n";
   if (reply.status == 401) reply.headers.emplace_back("WWW-Authenticate", "Bearer");
   if (reply.status == 429 || reply.status == 503) {
     reply.headers.emplace_back("Retry-After", kRetryAfterSeconds);

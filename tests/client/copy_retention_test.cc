@@ -180,16 +180,25 @@ TEST_F(CopyRetentionTest, InterruptedItIsBegunAgain) {
   Put(EndedOne());
   clock_.Advance(absl::Hours(24) * 3);
   fs::remove_all(home_ + "/store/default/_/copied/1/1/4/files");
-  // The lease of one that was killed runs out.
-  ASSERT_TRUE(client_->store()
-                  .AcquireLease({.experiment = kCopied,
-                                 .holder = "copies of " + ToString(ThisProcess()) + "0",
-                                 .now = clock_.Now(),
-                                 .ttl = absl::Minutes(2),
-                                 .dead_epoch = std::nullopt})
-                  .ok());
+  // One on another machine may still be at it: its lease has to run out.
+  ProcessId other = ThisProcess();
+  other.host += "-2";
+  const auto hold = [&](const ProcessId& process) {
+    return client_->store()
+        .AcquireLease({.experiment = kCopied,
+                       .holder = "copies of " + ToString(process),
+                       .now = clock_.Now(),
+                       .ttl = absl::Minutes(2),
+                       .dead_epoch = std::nullopt})
+        .status();
+  };
+  ASSERT_TRUE(hold(other).ok());
   EXPECT_TRUE(Sweep().empty());
   clock_.Advance(absl::Minutes(3));
+  // That of one which was killed here is taken over at once.
+  ProcessId killed = ThisProcess();
+  killed.start += 1;
+  ASSERT_TRUE(hold(killed).ok());
   EXPECT_EQ(Sweep().size(), 1u);
   EXPECT_FALSE(HasCopies());
 }

@@ -163,11 +163,11 @@ class Lister {
 std::string EncodeManifest(const Manifest& manifest) {
   std::string text =
       absl::StrFormat(R"({"version":%d,"trial":%s,"attempt":%d,"step":%d,"files":[)", kVersion,
-                      Json(manifest.trial).dump(), manifest.attempt, manifest.step);
+                      JsonQuoted(manifest.trial), manifest.attempt, manifest.step);
   const char* before = "\n";
   for (const ManifestFile& file : manifest.files) {
-    absl::StrAppend(&text, before, R"({"path":)", Json(file.path).dump(), R"(,"bytes":)",
-                    file.bytes, R"(,"sha256":")", file.sha256, R"("})");
+    absl::StrAppend(&text, before, R"({"path":)", JsonQuoted(file.path), R"(,"bytes":)", file.bytes,
+                    R"(,"sha256":")", file.sha256, R"("})");
     before = ",\n";
   }
   return text + "\n]}\n";

@@ -29,8 +29,8 @@ StatusOr<Json> ToJson(const v1::Checkpoint& checkpoint) {
 
 std::optional<v1::Checkpoint> FromJson(const Json& json) {
   v1::Checkpoint checkpoint;
-  return MessageFromJson(json.dump(), checkpoint).ok() ? std::optional(std::move(checkpoint))
-                                                       : std::nullopt;
+  return MessageFromJson(JsonText(json), checkpoint).ok() ? std::optional(std::move(checkpoint))
+                                                          : std::nullopt;
 }
 
 Status WriteResume(const std::string& attempt_dir, const Resume& resume) {
@@ -42,7 +42,7 @@ Status WriteResume(const std::string& attempt_dir, const Resume& resume) {
     ASSIGN_OR_RETURN(Json one, ToJson(checkpoint));
     json["damaged"].push_back(std::move(one));
   }
-  return WriteFileAtomic(attempt_dir + kFileName, json.dump(2) + "\n");
+  return WriteFileAtomic(attempt_dir + kFileName, JsonText(json, 2) + "\n");
 }
 
 Status RemoveResume(const std::string& attempt_dir) {

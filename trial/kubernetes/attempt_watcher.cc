@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/file_io.h"
 #include "base/log.h"
+#include "base/text/json_text.h"
 #include "trial/control_file.h"
 #include "trial/kubernetes/cluster_actions.h"
 #include "trial/kubernetes/pod_log_copy.h"
@@ -151,7 +152,7 @@ void AttemptWatcher::TakeTrainerStatus(const Json& object, PodAttempt& attempt) 
                        context_.status_handlers.make(paths.metrics_file)};
   }
   if (attempt.trainer.time == time) return;
-  const Status written = attempt.trainer.handle(Json{{"trainerStatus", status}}.dump());
+  const Status written = attempt.trainer.handle(JsonText(Json{{"trainerStatus", status}}));
   if (!written.ok() && !absl::IsInvalidArgument(written)) {
     return CheckAt(context_.clock->Monotonic() + context_.timeouts.retry, attempt);
   }

@@ -6,6 +6,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/text/json_text.h"
 #include "trial/kubernetes/cluster_actions.h"
 #include "trial/pod/pod_names.h"
 #include "trial/pod/pod_templates.h"
@@ -49,7 +50,7 @@ Json PodSpec(const Writer& writer) {
   for (const char* field : {"securityContext", "nodeSelector", "affinity", "tolerations",
                             "imagePullSecrets", "serviceAccountName", "schedulerName"}) {
     const Json& theirs = At(writer.spec, field);
-    const bool rendered = theirs.dump().find("${") == std::string::npos;
+    const bool rendered = JsonText(theirs).find("${") == std::string::npos;
     if (!theirs.is_null() && rendered) spec[field] = theirs;
   }
   return spec;

@@ -51,7 +51,7 @@ Status SaveObjectRecord(const std::string& dir, const kube::Ref& ref) {
   const Json json = {{"group", ref.resource.group},     {"version", ref.resource.version},
                      {"plural", ref.resource.plural},   {"kind", ref.resource.kind},
                      {"namespace", ref.namespace_name}, {"name", ref.name}};
-  return WriteFileAtomic(ObjectFile(dir), json.dump() + "\n");
+  return WriteFileAtomic(ObjectFile(dir), JsonText(json) + "\n");
 }
 
 StatusOr<kube::Ref> LoadObjectRecord(const std::string& dir) {
@@ -88,7 +88,7 @@ Status SaveRemoval(const FileLayout& layout, const ExperimentKey& experiment,
   RETURN_IF_ERROR(ValidateKey(experiment));
   RETURN_IF_ERROR(MakeDirs(RemovalsDir(layout) + "/" + experiment.ns));
   const Json json = {{"apiVersion", kind.api_version}, {"kind", kind.kind}};
-  return WriteFileAtomic(RemovalFile(layout, experiment), json.dump() + "\n", /*durable=*/true);
+  return WriteFileAtomic(RemovalFile(layout, experiment), JsonText(json) + "\n", /*durable=*/true);
 }
 
 void ForgetRemoval(const FileLayout& layout, const ExperimentKey& experiment) {

@@ -167,7 +167,7 @@ StatusOr<TraceState> ReadTraceState(const std::string& path) {
 Status WriteTraceState(const std::string& path, const TraceState& state) {
   const Json json = {{"first_start_ns", absl::ToUnixNanos(state.origin)},
                      {"played_until_ns", absl::ToInt64Nanoseconds(state.until)}};
-  return WriteFileAtomic(path, json.dump() + "\n");
+  return WriteFileAtomic(path, JsonText(json) + "\n");
 }
 
 StatusOr<ReclaimRecord> ReadReclaimRecord(const std::string& dir) {
@@ -186,7 +186,7 @@ Status WriteReclaimRecord(const std::string& dir, const ReclaimRecord& record) {
                      {"cause", record.cause == v1::PREEMPTED_SPOT ? kSpotWord : kNodeWord},
                      {"deadline_ns", absl::ToUnixNanos(record.deadline)},
                      {"back_ns", absl::ToUnixNanos(record.back)}};
-  return WriteFileAtomic(dir + "/reclaim", json.dump() + "\n");
+  return WriteFileAtomic(dir + "/reclaim", JsonText(json) + "\n");
 }
 
 }  // namespace shirabe::trial

@@ -15,7 +15,6 @@
 #include <cerrno>
 #include <deque>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <thread>
 #include <utility>
@@ -23,6 +22,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/file_io.h"
 #include "base/mutex.h"
+#include "base/text/json_text.h"
 
 namespace shirabe::trial {
 namespace {
@@ -42,10 +42,7 @@ using Response = http::response<http::string_body>;
 Response Respond(http::status code, const std::string& why) {
   Response response(code, 11);
   response.set(http::field::content_type, "application/json");
-  const auto text = [](const std::string& words) {
-    return nlohmann::json(words).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-  };
-  response.body() = why.empty() ? "{}" : "{\"error\": " + text(why) + "}";
+  response.body() = why.empty() ? "{}" : "{\"error\": " + JsonQuoted(why) + "}";
   response.keep_alive(false);
   response.prepare_payload();
   return response;

@@ -79,7 +79,7 @@ void Annotate(const AttemptRequest& request, const AttemptRecipe& recipe, Json& 
   if (!recipe.collector.empty()) text["collector"] = recipe.collector;
   Json& annotations = ObjectIn(metadata, "annotations");
   annotations[kAttemptIdAnnotation] = AttemptId(request.key, request.token);
-  annotations[kRecipeAnnotation] = text.dump();
+  annotations[kRecipeAnnotation] = JsonText(text);
 }
 
 std::optional<AttemptKey> KeyOf(const Json& object) {
