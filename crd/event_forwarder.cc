@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "crd/resource_kinds.h"
+#include "kube/api_errors.h"
 
 namespace shirabe::crd {
 namespace {
@@ -61,7 +62,9 @@ Status CreateEvent(const SyncContext& context, const Json& object, const Cluster
         {"namespace", NamespaceOf(object)},
         {"uid", UidOf(object)}}}};
   const Status created = context.kube->Create(Events(), event).status();
-  return absl::IsAlreadyExists(created) ? absl::OkStatus() : created;
+  // With its namespace the events of an object go as well.
+  const bool done = absl::IsAlreadyExists(created) || kube::IsNamespaceGone(created);
+  return done ? absl::OkStatus() : created;
 }
 
 bool EventForwarder::MayTell(absl::Duration now) {

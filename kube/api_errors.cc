@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/printable.h"
 #include "base/text/json_text.h"
@@ -11,6 +12,8 @@ namespace shirabe::kube {
 namespace {
 
 constexpr size_t kMaxMessage = 2000;  // of a server, in a message
+// The API server has no reason of its own for it, but a cause in the details, and these words.
+constexpr char kTerminating[] = "because it is being terminated";
 
 absl::StatusCode CodeOf(int http_status, const std::string& reason) {
   if (reason == "AlreadyExists") return absl::StatusCode::kAlreadyExists;
@@ -63,6 +66,11 @@ Status ToStatus(const std::string& what, const net::HttpResponse& answer) {
       absl::IsNotFound(status) || absl::IsAborted(status) || absl::IsOutOfRange(status);
   if (!unknowing || IsUnknownPath(answer)) return status;
   return absl::UnavailableError(status.message());
+}
+
+bool IsNamespaceGone(const Status& status) {
+  return absl::IsNotFound(status) ||
+         (absl::IsPermissionDenied(status) && absl::StrContains(status.message(), kTerminating));
 }
 
 namespace {

@@ -17,6 +17,10 @@ Status ToStatus(const std::string& what, const net::HttpResponse& answer);
 // Of a Status object; also for the ERROR event of a watch.
 Status ToStatus(const std::string& what, int http_status, const Json& status);
 
+// Whether something could not be made because its namespace is being deleted, or is gone: trying
+// again will not make it.
+bool IsNamespaceGone(const Status& status);
+
 // The body of a watch, which is one JSON object a line, as events. Called by kube/api_client.cc;
 // one thread.
 class WatchDecoder {

@@ -3,10 +3,10 @@
 #include <string>
 #include <vector>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/text/json_text.h"
+#include "kube/api_errors.h"
 #include "trial/kubernetes/cluster_actions.h"
 #include "trial/pod/pod_names.h"
 #include "trial/pod/pod_templates.h"
@@ -189,11 +189,8 @@ Status CheckSharedClaim(kube::Client& client, const ExperimentKey& experiment,
 
 Status StartCleaner(kube::Client& client, const Json& cleaner) {
   const auto made = client.Create(Jobs(), cleaner);
-  if (made.ok() || absl::IsNotFound(made.status())) return absl::OkStatus();
-  if (!absl::IsAlreadyExists(made.status())) {
-    const bool going = absl::StrContains(Message(made.status()), "is being terminated");
-    return going ? absl::OkStatus() : made.status();
-  }
+  if (made.ok() || kube::IsNamespaceGone(made.status())) return absl::OkStatus();
+  if (!absl::IsAlreadyExists(made.status())) return made.status();
   const kube::Ref ref{Jobs(), NamespaceOf(cleaner), NameOf(cleaner)};
   const auto there = client.Get(ref);
   if (absl::IsNotFound(there.status())) return absl::UnavailableError("it has just been deleted");
