@@ -11,6 +11,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "base/open_beneath.h"
+#include "base/process_id.h"
 #include "base/timestamp.h"
 #include "client/observation_retention.h"
 #include "db/commit_rules.h"
