@@ -61,5 +61,14 @@ TEST(JsonTextTest, WhatIsTooDeepOfAServersAnswerIsLeftOut) {
   EXPECT_TRUE(ParseServerJson("{\"items\": [").is_discarded());
 }
 
+// Names, logs and errors of trials are bytes of any kind: the library by itself throws at them.
+TEST(JsonTextTest, WritesBytesThatAreNotText) {
+  const nlohmann::json object = {{"b", 1}, {"a", "caf\xE9 \"x\"\n"}};
+  EXPECT_EQ(JsonText(object), "{\"a\":\"caf\uFFFD \\\"x\\\"\\n\",\"b\":1}");
+  const nlohmann::ordered_json ordered = {{"b", 1}, {"a", "\xFF"}};
+  EXPECT_EQ(JsonText(ordered, 1), "{\n \"b\": 1,\n \"a\": \"\uFFFD\"\n}");
+  EXPECT_EQ(JsonQuoted("\xC3(\t\""), "\"\uFFFD(\\t\\\"\"");
+}
+
 }  // namespace
 }  // namespace shirabe
