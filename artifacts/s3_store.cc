@@ -1,10 +1,8 @@
 #include "artifacts/s3_store.h"
 
 #include <re2/re2.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <map>
 #include <optional>
 
@@ -13,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "artifacts/retries.h"
 #include "artifacts/s3_replies.h"
+#include "base/file_io.h"
 #include "base/sha256.h"
 
 namespace shirabe::artifacts {
@@ -82,15 +81,9 @@ Status StatusOfExchange(const Status& status) {
 }
 
 StatusOr<std::string> ReadPiece(const PutSource& source, int64_t first, int64_t bytes) {
-  std::string piece(static_cast<size_t>(bytes), '\0');
-  int64_t done = 0;
-  while (done < bytes) {
-    const ssize_t n = pread(source.fd, piece.data() + done, static_cast<size_t>(bytes - done),
-                            static_cast<off_t>(first + done));
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return ErrnoStatus("cannot read what is to be put", errno);
-    if (n == 0) return absl::InvalidArgumentError("what is to be put is shorter than it was");
-    done += n;
+  ASSIGN_OR_RETURN(std::string piece, ReadRange(source.fd, first, bytes, "what is to be put"));
+  if (static_cast<int64_t>(piece.size()) < bytes) {
+    return absl::InvalidArgumentError("what is to be put is shorter than it was");
   }
   return piece;
 }

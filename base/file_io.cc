@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <filesystem>
@@ -89,6 +90,21 @@ StatusOr<std::string> ReadAll(const Fd& fd, const std::string& path, int64_t max
                                           " bytes");
     }
   }
+}
+
+StatusOr<std::string> ReadRange(int fd, int64_t offset, int64_t bytes, const std::string& path) {
+  std::string data(static_cast<size_t>(std::max<int64_t>(bytes, 0)), '\0');
+  size_t done = 0;
+  while (done < data.size()) {
+    const ssize_t n =
+        pread(fd, data.data() + done, data.size() - done, offset + static_cast<int64_t>(done));
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return ErrnoStatus("cannot read " + path, errno);
+    if (n == 0) break;
+    done += static_cast<size_t>(n);
+  }
+  data.resize(done);
+  return data;
 }
 
 Status WriteFileAtomic(const std::string& path, const std::string& contents, bool durable) {

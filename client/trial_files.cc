@@ -2,11 +2,9 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <optional>
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
@@ -71,20 +69,6 @@ StatusOr<struct stat> StatOf(const Fd& fd, const std::string& path) {
 std::string VersionOf(const struct stat& info) {
   return absl::StrCat(info.st_ino, "-", info.st_size, "-", info.st_mtim.tv_sec, ".",
                       info.st_mtim.tv_nsec);
-}
-
-Status ReadAt(const Fd& fd, int64_t offset, int64_t bytes, std::string* data) {
-  data->resize(static_cast<size_t>(bytes));
-  size_t have = 0;
-  while (have < data->size()) {
-    const ssize_t got = pread(fd.get(), data->data() + have, data->size() - have,
-                              static_cast<off_t>(offset + static_cast<int64_t>(have)));
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return ErrnoStatus("cannot read it", errno);
-    if (got == 0) return absl::AbortedError("it has become shorter meanwhile");
-    have += static_cast<size_t>(got);
-  }
-  return absl::OkStatus();
 }
 
 // How much is asked for of a file of this size.
@@ -294,9 +278,12 @@ StatusOr<v1::FileChunk> TrialFiles::ReadFromFolder(const Folder& folder,
   piece.set_size(info.st_size);
   piece.set_version(listed != nullptr ? listed->sha256 : VersionOf(info));
   RETURN_IF_ERROR(CheckVersion(request, piece.version()));
-  RETURN_IF_ERROR(Prefix(
-      request.path(),
-      ReadAt(*fd, request.offset(), WantedBytes(request, info.st_size), piece.mutable_data())));
+  const int64_t wanted = WantedBytes(request, info.st_size);
+  ASSIGN_OR_RETURN(*piece.mutable_data(),
+                   ReadRange(fd->get(), request.offset(), wanted, request.path()));
+  if (static_cast<int64_t>(piece.data().size()) < wanted) {
+    return absl::AbortedError(request.path() + " has become shorter meanwhile");
+  }
   return piece;
 }
 

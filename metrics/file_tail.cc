@@ -36,18 +36,7 @@ StatusOr<std::optional<TailedFile>> OpenForTail(const std::string& root, const s
 
 StatusOr<std::string> ReadAt(const TailedFile& file, uint64_t offset, uint64_t bytes,
                              const std::string& path) {
-  std::string data(bytes, '\0');
-  size_t done = 0;
-  while (done < bytes) {
-    const ssize_t n =
-        pread(file.fd.get(), data.data() + done, bytes - done, static_cast<off_t>(offset + done));
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return ErrnoStatus("cannot read " + path, errno);
-    if (n == 0) break;
-    done += static_cast<size_t>(n);
-  }
-  data.resize(done);
-  return data;
+  return ReadRange(file.fd.get(), static_cast<int64_t>(offset), static_cast<int64_t>(bytes), path);
 }
 
 StatusOr<std::string> Edges(const TailedFile& file, const v1::FileCursor& cursor) {

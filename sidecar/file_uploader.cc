@@ -1,12 +1,10 @@
 #include "sidecar/file_uploader.h"
 
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
 #include <limits>
-#include <optional>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -32,22 +30,6 @@ std::string CollectedPath(const Pod& pod) {
                            {"$(SHIRABE_METRICS_FILE)", pod.paths.metrics_file}});
   if (path.empty()) return "";
   return (std::filesystem::path(pod.config.working_dir()) / path).lexically_normal().string();
-}
-
-// Fewer where the file ends before; nullopt if it cannot be read.
-std::optional<std::string> ReadFrom(int fd, int64_t offset, int64_t bytes) {
-  std::string data(static_cast<size_t>(std::max<int64_t>(bytes, 0)), '\0');
-  size_t done = 0;
-  while (done < data.size()) {
-    const ssize_t n =
-        pread(fd, data.data() + done, data.size() - done, offset + static_cast<int64_t>(done));
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return std::nullopt;
-    if (n == 0) break;
-    done += static_cast<size_t>(n);
-  }
-  data.resize(done);
-  return data;
 }
 
 // Changes whenever the file is written.
@@ -114,8 +96,8 @@ bool FileUploader::Open(File& file) {
 bool FileUploader::WasRewritten(const File& file) const {
   if (file.size < file.have) return true;
   const auto bytes = static_cast<int64_t>(file.edge.size());
-  const auto there = ReadFrom(file.fd.get(), file.have - bytes, bytes);
-  return there && *there != file.edge;
+  const auto there = ReadRange(file.fd.get(), file.have - bytes, bytes, file.path);
+  return there.ok() && *there != file.edge;
 }
 
 void FileUploader::ScanFile(const std::string& name, File& file) {
@@ -166,8 +148,8 @@ int64_t FileUploader::Cut(const std::string& name, File& file, int64_t bytes,
                           v1::SyncRequest& request) {
   const int64_t offset = file.again ? 0 : file.have;
   const int64_t wanted = std::min(bytes, file.size - offset);
-  auto read = ReadFrom(file.fd.get(), offset, wanted);
-  if (!read) last_error_ = absl::StrCat(name, ": ", file.path, " cannot be read");
+  auto read = ReadRange(file.fd.get(), offset, wanted, file.path);
+  if (!read.ok()) last_error_ = absl::StrCat(name, ": ", Message(read.status()));
   std::string data = std::move(read).value_or("");
   if (static_cast<int64_t>(data.size()) < wanted) {
     truncated_ = true;

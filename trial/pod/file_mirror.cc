@@ -171,16 +171,8 @@ class Copy {
   }
 
   StatusOr<bool> Has(std::string_view data, int64_t offset) const {
-    std::string there(data.size(), '\0');
-    size_t done = 0;
-    while (done < there.size()) {
-      const ssize_t n = pread(fd_.get(), there.data() + done, there.size() - done,
-                              offset + static_cast<int64_t>(done));
-      if (n < 0 && errno == EINTR) continue;
-      if (n < 0) return ErrnoStatus("cannot read " + path_, errno);
-      if (n == 0) return false;
-      done += static_cast<size_t>(n);
-    }
+    const auto bytes = static_cast<int64_t>(data.size());
+    ASSIGN_OR_RETURN(const std::string there, ReadRange(fd_.get(), offset, bytes, path_));
     return there == data;
   }
 
