@@ -19,6 +19,7 @@ using Eigen::Index;
 using Eigen::VectorXd;
 
 constexpr uint64_t kDrawSeed = 2;
+constexpr Index kMostForTheta = 200;  // of the space
 constexpr double kLargest = 1e150;
 constexpr double kExplainsEnough = 0.5, kExplainsMore = 0.1;
 // Parameters of the memo are used as they are beyond so many points, up to so many times those that
@@ -185,7 +186,8 @@ PosteriorFunctions FittedHistory::Draw(int draws) const {
 }
 
 PosteriorFunctions FittedHistory::DrawOfSpace(int draws) const {
-  return PosteriorFunctions(layout_, surrogate(), {.count = draws, .of_space = true},
+  return PosteriorFunctions(layout_, surrogate(),
+                            {.count = draws, .most_for_theta = kMostForTheta, .of_space = true},
                             Rng(kDrawSeed));
 }
 

@@ -21,6 +21,7 @@ using Eigen::VectorXd;
 constexpr Index kFeatures = 128;  // M, of each block of a set
 constexpr int kSets = 8;
 constexpr double kUneven = 0.5;  // trials that stand for the space no better than half as many
+constexpr Index kChosen = 128;   // of those, where they are too many to draw θ for
 constexpr uint64_t kMaxSigns = 16384;
 constexpr uint64_t kMaxCategories = 1024;  // beyond them two may share their signs
 constexpr Index kBatch = 64;               // points whose covariances are in memory together
@@ -131,8 +132,7 @@ PosteriorFunctions::PosteriorFunctions(const gp::InputLayout& layout,
   const gp::Posterior& posterior = surrogate.posterior;
   const VectorXd& y = surrogate.warp.warped();
   const gp::Inputs& inputs = posterior.inputs();
-  const Index most = draws.most_for_theta;
-  if (draws.count > 0 && inputs.rows() <= most) {
+  if (draws.count > 0 && inputs.rows() <= draws.most_for_theta) {
     AddModel(layout, posterior, y, {});
     AddModels(layout, posterior, y, draws.count);
     return;
@@ -140,7 +140,7 @@ PosteriorFunctions::PosteriorFunctions(const gp::InputLayout& layout,
   if (draws.count > 0 && draws.of_space) {
     const Crowding crowding(layout, inputs);
     if (static_cast<double>(crowding.even()) < kUneven * static_cast<double>(inputs.rows())) {
-      const std::vector<Index> rows = crowding.Largest(most);
+      const std::vector<Index> rows = crowding.Largest(kChosen);
       const gp::Inputs chosen{inputs.x(rows, Eigen::all), inputs.u(rows, Eigen::all)};
       AddModel(layout, posterior, y, {});
       AddModels(layout, gp::Posterior(posterior.theta(), chosen), y(rows), draws.count);

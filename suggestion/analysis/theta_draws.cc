@@ -1,5 +1,6 @@
 #include "suggestion/analysis/theta_draws.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/cancellation.h"
@@ -11,6 +12,13 @@ using Eigen::Index;
 using Eigen::VectorXd;
 
 constexpr double kLeastDeviation = 1e-9;  // of values to fit to
+constexpr Index kLeastSample = 4;
+
+// m, of n trials that are worth e.
+Index SampledOf(const Crowding& crowding, Index n) {
+  const Index e = crowding.even();
+  return std::max(kLeastSample, (e * e + n / 2) / n);
+}
 
 }  // namespace
 
@@ -20,9 +28,10 @@ std::vector<gp::Theta> DrawThetas(const gp::InputLayout& layout, const gp::Poste
   const Crowding crowding(layout, inputs);
   const gp::Theta start = gp::DefaultTheta(inputs.numeric(), inputs.categorical());
   const Index scale = inputs.numeric() + inputs.categorical();
+  const Index sampled_count = SampledOf(crowding, inputs.rows());
   std::vector<gp::Theta> drawn;
   for (Rng rng : rngs) {
-    const std::vector<Index> rows = crowding.Sample(crowding.even(), rng);
+    const std::vector<Index> rows = crowding.Sample(sampled_count, rng);
     const VectorXd own = y(rows);
     const double mean = own.mean();
     const double deviation =

@@ -4,6 +4,7 @@ import uPlot from "uplot";
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { short } from "../format.js";
+import { logLabels, logSplits } from "../log_ticks.js";
 import { colour, colours } from "../theme.js";
 
 export interface Point {
@@ -28,8 +29,15 @@ export interface ChartProps {
 const COUNTED = ["trial", "step"];
 const WHOLE = Array.from({ length: 12 }, (_, i) => 10 ** i).flatMap((n) => [n, 2 * n, 5 * n]);
 
-function axis(label: string | undefined, x: boolean): uPlot.Axis {
+const LOGARITHMIC: Partial<uPlot.Axis> = {
+  splits: (_u, _axis, low, high) => logSplits(low, high),
+  filter: (u, splits, axis, space) =>
+    logLabels(splits, space, (value) => u.valToPos(value, u.axes[axis]!.scale!)),
+};
+
+function axis(label: string | undefined, x: boolean, log: boolean): uPlot.Axis {
   return {
+    ...(log ? LOGARITHMIC : {}),
     stroke: () => colour("dim"),
     grid: { stroke: () => colour("line"), width: 1 },
     ticks: { stroke: () => colour("line"), width: 1, size: 5 },
@@ -45,12 +53,13 @@ function axis(label: string | undefined, x: boolean): uPlot.Axis {
 
 export function baseOptions(props: ChartProps, width: number): uPlot.Options {
   const own = props.options();
+  const isLog = (scale: string) => own.scales?.[scale]?.distr === 3;
   return {
     width,
     height: props.height ?? 300,
     legend: { show: false },
     padding: [10, 28, 0, 0], // the half of 1.2345e+7 at the right end
-    axes: [axis(props.x, true), axis(props.y, false)],
+    axes: [axis(props.x, true, isLog("x")), axis(props.y, false, isLog("y"))],
     ...own,
     cursor: { points: { show: false }, drag: { x: true, y: false }, ...own.cursor },
   };
