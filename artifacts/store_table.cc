@@ -109,11 +109,19 @@ const StoreTable::Entry* StoreTable::FindAllowed(const std::string& store,
   return may ? &found->second : nullptr;
 }
 
-Status StoreTable::Check(const std::string& store, const std::string& ns) const {
+Status StoreTable::Check(const std::string& store, const std::string& ns, const char* field) const {
   if (FindAllowed(store, ns) != nullptr) return absl::OkStatus();
-  return InvalidField("spec.shirabe.artifacts.store",
+  return InvalidField(field,
                       absl::StrCat(Quoted(Printable(store)), " is not a store that namespace ", ns,
                                    " may use: the administrator names them with --stores FILE"));
+}
+
+std::vector<std::string> StoreTable::NamesFor(const std::string& ns) const {
+  std::vector<std::string> names;
+  for (const auto& [name, entry] : entries_) {
+    if (FindAllowed(name, ns) != nullptr) names.push_back(name);
+  }
+  return names;
 }
 
 std::optional<double> StoreTable::KeepDays(const std::string& store) const {

@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "artifacts/artifact_store.h"
 #include "base/status.h"
@@ -16,15 +17,20 @@
 
 namespace shirabe::artifacts {
 
+inline constexpr char kCopyStoreField[] = "spec.shirabe.artifacts.store";
+inline constexpr char kCodeStoreField[] = "spec.shirabe.code.store";
+
 class StoreTable {
  public:
   // kInvalidArgument, naming entry and field, for what cannot be used: all of it is looked at once,
   // with its credentials, so that a slip is told at start and not in the middle of an experiment.
   static StatusOr<std::unique_ptr<StoreTable>> Create(const v1::ArtifactStores& stores);
 
-  // kInvalidArgument, naming spec.shirabe.artifacts.store and the fix, unless the namespace may use
-  // the store.
-  Status Check(const std::string& store, const std::string& ns) const;
+  // kInvalidArgument, naming the field and the fix, unless the namespace may use the store.
+  Status Check(const std::string& store, const std::string& ns,
+               const char* field = kCopyStoreField) const;
+  // Those that it may use, by name.
+  std::vector<std::string> NamesFor(const std::string& ns) const;
 
   // How long what an experiment has had copied there stays after its end; nullopt = for ever.
   std::optional<double> KeepDays(const std::string& store) const;

@@ -14,6 +14,9 @@ Status PlaceCheck::Check(const v1::Experiment& experiment) const {
   if (stores != nullptr && ours.has_artifacts()) {
     RETURN_IF_ERROR(stores->Check(ours.artifacts().store(), key.ns));
   }
+  if (stores != nullptr && ours.has_code()) {
+    RETURN_IF_ERROR(stores->Check(ours.code().store(), key.ns, artifacts::kCodeStoreField));
+  }
   if (cluster == nullptr || ours.ask_and_tell()) return absl::OkStatus();
   const Status fits = trial::CheckSharedClaim(*cluster, key, experiment.spec());
   return absl::IsInvalidArgument(fits) ? fits : absl::OkStatus();

@@ -10,6 +10,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "artifacts/package/code_cache.h"
 #include "base/open_beneath.h"
 #include "base/process_id.h"
 #include "base/timestamp.h"
@@ -147,6 +148,7 @@ class OrphanFinder {
       }
     }
     RETURN_IF_ERROR(LookAtMemory());
+    RETURN_IF_ERROR(LookAtCode());
     return std::move(orphans_);
   }
 
@@ -204,6 +206,29 @@ class OrphanFinder {
       const std::string path = absl::StrCat(folder, "/", name);
       orphans_.push_back({path, BytesIn(path)});
       if (!dry_run_) RETURN_IF_ERROR(RemoveAll(path));
+    }
+    return absl::OkStatus();
+  }
+
+  // Code packages that no experiment names; one that is being fetched is left.
+  Status LookAtCode() {
+    const std::string folder = layout_.home() + "/code";
+    const std::vector<std::string> found = FoldersIn(folder);
+    if (found.empty()) return absl::OkStatus();
+    std::set<std::string> named;
+    ASSIGN_OR_RETURN(const auto experiments, store_.ListExperiments(""));
+    for (const auto& experiment : experiments) {
+      named.insert(experiment.record.spec().shirabe().code().package());
+    }
+    artifacts::CodeCache cache(folder);
+    for (const std::string& digest : found) {
+      const std::string package = artifacts::kPackageScheme + digest;
+      if (!artifacts::DigestOfPackage(package).ok() || named.contains(package)) continue;
+      const int64_t bytes = BytesIn(cache.PathOf(digest));
+      const Status removed = dry_run_ ? absl::OkStatus() : cache.Remove(digest);
+      if (absl::IsUnavailable(removed)) continue;
+      RETURN_IF_ERROR(removed);
+      orphans_.push_back({cache.PathOf(digest), bytes});
     }
     return absl::OkStatus();
   }

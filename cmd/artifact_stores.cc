@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <map>
 
 #include "absl/strings/str_cat.h"
 #include "base/file_io.h"
@@ -50,7 +51,13 @@ StatusOr<StoreTablePtr> FindStores(const Globals& globals, const client::StateLo
     ASSIGN_OR_RETURN(auto none, artifacts::StoreTable::Create({}));
     return StoreTablePtr(std::move(none));
   }
-  return LoadStores(named ? globals.stores : usual);
+  // Once: its variables are gone then.
+  static std::map<std::string, StoreTablePtr> loaded;
+  const std::string& path = named ? globals.stores : usual;
+  const auto known = loaded.find(path);
+  if (known != loaded.end()) return known->second;
+  ASSIGN_OR_RETURN(StoreTablePtr table, LoadStores(path));
+  return loaded[path] = std::move(table);
 }
 
 }  // namespace shirabe::cmd

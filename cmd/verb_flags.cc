@@ -48,10 +48,9 @@ void AddGlobals(Options& options, Globals* globals) {
 
 void AddStores(Options& options, Globals* globals) {
   globals->knows_stores = true;
-  options.Text(
-      "--stores", &globals->stores, "FILE",
-      "stores that experiments may have checkpoints copied to (spec.shirabe.artifacts), in "
-      "YAML (default stores.yaml in $SHIRABE_HOME, where there is one)");
+  options.Text("--stores", &globals->stores, "FILE",
+               "stores that experiments may use (spec.shirabe.artifacts and code), in "
+               "YAML (default stores.yaml in $SHIRABE_HOME, where there is one)");
 }
 
 void AddOutput(Options& options, ListFlags* flags) {

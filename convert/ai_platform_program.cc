@@ -144,8 +144,9 @@ class ProgramReader {
     if (packages.empty()) return;
     report_.LeftOut(input.At("packageUris"),
                     has_image_ ? "packages are not fetched: the image must have them"
-                               : "packages are not fetched: install them, or name an image that "
-                                 "has them in masterConfig.imageUri");
+                               : "packages are not fetched: give their folder (shirabe run --code "
+                                 "DIR), install them, or name an image that has them in "
+                                 "masterConfig.imageUri");
   }
 
   void ReadMachines(Fields& input) {

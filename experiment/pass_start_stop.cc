@@ -9,6 +9,7 @@
 #include "experiment/observation_ingest.h"
 #include "experiment/pass_follow_up.h"
 #include "experiment/reconcile_pass.h"
+#include "trial/code_error.h"
 
 namespace shirabe::experiment {
 namespace {
@@ -49,6 +50,13 @@ void SayWhetherKindIsKnown(const PassInput& in, const Status& started, Delta& de
 bool MayStartLater(const Status& status) {
   return absl::IsResourceExhausted(status) || absl::IsUnavailable(status) ||
          absl::IsUnimplemented(status);
+}
+
+// What cannot be had now and is tried again, said once for each reason.
+void SayCodeIsMissing(const TrialEdit& edit, const Status& status) {
+  if (!trial::IsCodeError(status) || !absl::IsResourceExhausted(status)) return;
+  if (edit.trial.trial().waiting() == Message(status)) return;
+  edit.delta.AddEvent(edit.trial.trial(), true, "CodeNotFetched", Message(status));
 }
 
 }  // namespace
@@ -92,6 +100,7 @@ Delta RecordStart(const PassInput& in, const ActiveTrial& active, const StartRes
     const bool asked = in.state.experiment().spec().shirabe().ask_and_tell();
     delta.Requeue(asked ? absl::ZeroDuration() : kSlowStartThreshold);
   } else if (MayStartLater(status)) {
+    SayCodeIsMissing(edit, status);
     SetWaitReason(edit, Message(status));
     const bool soon = absl::IsUnavailable(status) && result.resumes;
     const absl::Duration pause = soon ? kVerifyRetryInterval : memory.wait.Pause(in.monotonic);

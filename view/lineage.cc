@@ -23,6 +23,9 @@ struct Link {
   const v1::Attempt& attempt;
 };
 
+// What ran in all of them, as spec.shirabe.code names it.
+using Code = std::string;
+
 // The attempts of trials that are next to each other.
 Status EachAttemptOf(client::Client& client, const std::vector<v1::Trial>& trials,
                      const std::function<void(const Link&)>& visit) {
@@ -92,7 +95,7 @@ std::string CauseOrState(const v1::Attempt& attempt) {
   return cause.empty() ? client::AttemptStateWord(attempt.state()) : cause;
 }
 
-std::vector<std::pair<std::string, Json>> LineageFields(const Link& link) {
+std::vector<std::pair<std::string, Json>> LineageFields(const Link& link, const Code& code) {
   const v1::Attempt& attempt = link.attempt;
   const v1::Parent& parent = link.trial.parent();
   const bool resumed = attempt.resumed_from_attempt() != 0 || attempt.resumed_from_step() != 0;
@@ -110,6 +113,7 @@ std::vector<std::pair<std::string, Json>> LineageFields(const Link& link) {
       {"cause", CauseOrState(attempt)},
       {"seconds", NumberJson(attempt.seconds())},
       {"cost", NumberJson(attempt.cost())},
+      {"code", TextOrNull(code)},
   };
 }
 
@@ -126,7 +130,7 @@ std::string CsvOf(const std::vector<std::string>& cells) {
 std::string LineageHeader() {
   std::vector<std::string> names;
   const v1::Trial trial;
-  for (const auto& [name, value] : LineageFields({trial, v1::Attempt()})) names.push_back(name);
+  for (const auto& [name, value] : LineageFields({trial, v1::Attempt()}, "")) names.push_back(name);
   return CsvOf(names);
 }
 
@@ -150,21 +154,27 @@ StatusOr<std::string> DescribeLineage(client::Client& client, const ExperimentKe
     absl::StrAppend(&text, "The search began with ", experiment.status().shirabe().prior_trials(),
                     " trials of ", absl::StrJoin(names, ", "), "\n");
   }
+  const v1::CodePackage& code = experiment.spec().shirabe().code();
+  if (!code.package().empty()) {
+    absl::StrAppend(&text, "All attempts run code package ", code.package(), " of store ",
+                    code.store(), "\n");
+  }
   return text + (any ? table.Render() : "no attempt has been made yet\n");
 }
 
 Status EachLineageLine(client::Client& client, const ExperimentKey& key, bool csv,
                        const std::function<void(const std::string&)>& line) {
-  RETURN_IF_ERROR(client.GetExperiment(key).status());
+  ASSIGN_OR_RETURN(const v1::Experiment experiment, client.GetExperiment(key));
+  const Code& code = experiment.spec().shirabe().code().package();
   if (csv) line(LineageHeader());
   return EachLink(client, key, [&](const Link& link) {
     if (csv) {
       std::vector<std::string> cells;
-      for (const auto& [name, value] : LineageFields(link)) cells.push_back(CellOf(value));
+      for (const auto& [name, value] : LineageFields(link, code)) cells.push_back(CellOf(value));
       return line(CsvOf(cells));
     }
     Json object = Json::object();
-    for (const auto& [name, value] : LineageFields(link)) object[name] = value;
+    for (const auto& [name, value] : LineageFields(link, code)) object[name] = value;
     line(PrintJsonLine(object) + "\n");
   });
 }

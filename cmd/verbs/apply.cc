@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/registry.h"
+#include "cmd/code_upload.h"
 #include "cmd/record_printer.h"
 #include "cmd/session.h"
 #include "cmd/spec_file.h"
@@ -23,6 +24,7 @@ struct ApplyFlags {
   bool dry_run = false;
   bool only_new = false;
   std::string from;
+  std::string code;
 };
 
 StatusOr<std::string> SubmitOne(client::Client& client, const v1::Experiment& experiment,
@@ -94,6 +96,16 @@ StatusOr<int> CreateFrom(const Globals& globals, const ApplyFlags& flags) {
   return 0;
 }
 
+// From here: a server takes no packages.
+Status UploadFor(LoadedObjects& objects, const Globals& globals, const std::string& folder) {
+  if (objects.experiments.size() != 1 || !objects.schedules.empty()) {
+    return UsageError("--code is of one experiment: give each a file of its own");
+  }
+  ASSIGN_OR_RETURN(const client::StateLocation place, StateLocationOf(globals));
+  ASSIGN_OR_RETURN(const StoreTablePtr stores, FindStores(globals, place));
+  return UploadCodeFor(objects.experiments[0], folder, stores);
+}
+
 StatusOr<int> ApplyOrCreate(const Arguments& arguments, Options& options, bool only_new) {
   Globals globals;
   ApplyFlags flags{.only_new = only_new};
@@ -103,12 +115,19 @@ StatusOr<int> ApplyOrCreate(const Arguments& arguments, Options& options, bool o
     options.Text("--from", &flags.from, "schedule/NAME",
                  "start an experiment of this schedule at once");
   }
+  AddCode(options, &flags.code);
+  options.Text("--stores", &globals.stores, "FILE",
+               "with --code: the administrator's stores, in YAML (default stores.yaml in "
+               "$SHIRABE_HOME)");
   options.Flag("--dry-run", &flags.dry_run, "only check the files");
   options.Word("-o,--output", &flags.output, {"table", "json", "yaml", "name"}, "how to print");
   options.Arguments("nothing", nullptr, 0, 0);
   AddGlobals(options, &globals);
   ASSIGN_OR_RETURN(const bool done, ParseAll(options, globals, arguments));
   if (done) return 0;
+  if (flags.code.empty() && !globals.stores.empty()) {
+    return UsageError("--stores goes with --code DIR: whoever runs the experiment has its own");
+  }
   if (!flags.from.empty()) return CreateFrom(globals, flags);
   if (flags.files.empty()) return UsageError("give -f FILE");
   if (flags.dry_run) {
@@ -116,7 +135,8 @@ StatusOr<int> ApplyOrCreate(const Arguments& arguments, Options& options, bool o
     return 0;
   }
   ASSIGN_OR_RETURN(const Session session, OpenSession(globals, /*read_only=*/false));
-  ASSIGN_OR_RETURN(const LoadedObjects objects, LoadObjects(session, flags.files));
+  ASSIGN_OR_RETURN(LoadedObjects objects, LoadObjects(session, flags.files));
+  if (!flags.code.empty()) RETURN_IF_ERROR(UploadFor(objects, globals, flags.code));
   std::vector<view::Json> trees;
   RETURN_IF_ERROR(SubmitAll(*session.client, objects.experiments, flags, trees));
   RETURN_IF_ERROR(SubmitAll(*session.client, objects.schedules, flags, trees));

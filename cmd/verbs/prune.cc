@@ -115,9 +115,11 @@ StatusOr<int> Prune(const Arguments& arguments) {
                "experiments that ended longer ago than 30d, 12h or 90m, with their files");
   options.Number("--keep-observations", &request.keep, client::kMinKeptObservations,
                  "observations of each metric of a trial that has ended beyond so many");
-  options.Flag("--orphans", &request.orphans,
-               "folders in the home of experiments and trials that this store does not have; those "
-               "of another database that shares the home are such folders, too");
+  options.Flag(
+      "--orphans", &request.orphans,
+      "folders in the home of experiments and trials that this store does not have, and of "
+      "code packages that no experiment of it names; those of another database that shares "
+      "the home are such folders, too");
   options.Flag("--copies", &request.copies,
                "what experiments have had copied to stores (spec.shirabe.artifacts) and whose time "
                "there is over: keepDays of the store and of the experiment, whichever is less, "

@@ -9,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "base/registry.h"
 #include "client/records/enum_words.h"
+#include "cmd/code_upload.h"
 #include "cmd/page_server.h"
 #include "cmd/session.h"
 #include "cmd/spec_file.h"
@@ -38,6 +39,7 @@ struct RunFlags {
   std::string gpus;
   std::string nodes;
   std::string notifications;
+  std::string code;
   std::string output = "table";
   PageFlags page;
 };
@@ -264,6 +266,7 @@ StatusOr<int> RunExperiment(const Arguments& given) {
   options.Word("-o,--output", &flags.output, {"table", "json", "yaml", "args", "env"},
                "how to print the best trial");
   AddStores(options, &globals);
+  AddCode(options, &flags.code);
   AddPageFlags(options, &flags.page);
   options.Arguments("nothing", nullptr, 0, 0);
   AddGlobals(options, &globals);
@@ -281,6 +284,9 @@ StatusOr<int> RunExperiment(const Arguments& given) {
   Interrupts interrupts;
   ASSIGN_OR_RETURN(const LocalSession session, OpenLocal(globals, /*read_only=*/false));
   client::LocalClient& client = *session.client;
+  if (!flags.code.empty()) {
+    RETURN_IF_ERROR(UploadCodeFor(experiment, flags.code, client.stores()));
+  }
   const ExperimentKey key = experiment::KeyOf(experiment);
   ASSIGN_OR_RETURN(const auto page, RunPage::Start(flags.page, {client, place.home}));
   ASSIGN_OR_RETURN(const experiment::Submitted submitted, client.Submit(experiment, {}));

@@ -104,6 +104,9 @@ class LimitCheck {
     Bytes("spec.shirabe.algorithm.endpoint", shirabe.algorithm().endpoint(), kMaxNameBytes);
     Bytes("spec.shirabe.artifacts.store", shirabe.artifacts().store(), kMaxNameBytes);
     Bytes("spec.shirabe.artifacts.prefix", shirabe.artifacts().prefix(), kMaxNameBytes);
+    Bytes("spec.shirabe.code.store", shirabe.code().store(), kMaxNameBytes);
+    Bytes("spec.shirabe.code.prefix", shirabe.code().prefix(), kMaxNameBytes);
+    Bytes("spec.shirabe.code.package", shirabe.code().package(), kMaxNameBytes);
     Bytes("spec.shirabe.onSuccess.primaryContainerName",
           shirabe.on_success().primary_container_name(), kMaxNameBytes);
     Notifications(shirabe.notifications());

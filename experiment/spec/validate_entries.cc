@@ -1,11 +1,14 @@
-// Rules of what names entries of an administrator: spec.shirabe.artifacts and notifications. Which
-// stores there are is known where the experiment is submitted and run (artifacts/store_table.h).
+// Rules of what names entries of an administrator: spec.shirabe.artifacts, code and notifications.
+// Which stores there are is known where the experiment is submitted and run
+// (artifacts/store_table.h).
 #include <re2/re2.h>
 
 #include <set>
 #include <string>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "artifacts/package/code_package.h"
 #include "base/names.h"
 #include "base/printable.h"
 #include "experiment/spec/field_rules.h"
@@ -27,20 +30,47 @@ bool IsPrefix(const std::string& prefix) {
          !RE2::PartialMatch(prefix, partial);
 }
 
+// The store and the prefix that the message at `path` names.
+void CheckPlace(const std::string& store, const std::string& prefix, const std::string& path,
+                Findings& findings) {
+  const Status name = ValidatePoolName(store);
+  if (!store.empty() && !name.ok()) findings.Error(path + ".store", Message(name));
+  if (!prefix.empty() && !IsPrefix(prefix)) {
+    findings.Error(path + ".prefix", Quoted(Printable(prefix.substr(0, kMaxPrefixBytes))) +
+                                         " must be " + kPrefixRule);
+  }
+}
+
 }  // namespace
+
+void CheckCode(const v1::ExperimentSpec& spec, Findings& findings) {
+  if (!spec.shirabe().has_code()) return;
+  const v1::CodePackage& code = spec.shirabe().code();
+  const std::string path = "spec.shirabe.code";
+  CheckPlace(code.store(), code.prefix(), path, findings);
+  if (!code.package().empty()) {
+    const auto digest = artifacts::DigestOfPackage(code.package());
+    if (!digest.ok()) findings.Error(path + ".package", Message(digest.status()));
+  }
+  if (spec.shirabe().ask_and_tell()) {
+    return findings.Error(path,
+                          "callers that run trials themselves (askAndTell) have their own code: "
+                          "remove it");
+  }
+  const std::string& file = spec.metrics_collector_spec().source().file_system_path().path();
+  if (file.empty() || file.front() == '/' || absl::StartsWith(file, "$(")) return;
+  findings.Warn("spec.metricsCollectorSpec.source.fileSystemPath.path",
+                Quoted(Printable(file)) +
+                    " is relative, and where the template names no workingDir the program stands "
+                    "in its code package, which it cannot write to: $(SHIRABE_OUTPUT_DIR)/… is the "
+                    "trial's own folder");
+}
 
 void CheckArtifacts(const v1::ExperimentSpec& spec, Findings& findings) {
   if (!spec.shirabe().has_artifacts()) return;
   const v1::ArtifactPolicy& policy = spec.shirabe().artifacts();
   const std::string path = "spec.shirabe.artifacts";
-  const Status name = ValidatePoolName(policy.store());
-  if (!policy.store().empty() && !name.ok()) {
-    findings.Error(path + ".store", Message(name));
-  }
-  if (!policy.prefix().empty() && !IsPrefix(policy.prefix())) {
-    findings.Error(path + ".prefix", Quoted(Printable(policy.prefix().substr(0, kMaxPrefixBytes))) +
-                                         " must be " + kPrefixRule);
-  }
+  CheckPlace(policy.store(), policy.prefix(), path, findings);
   if (spec.shirabe().ask_and_tell()) {
     return findings.Error(path,
                           "callers that run trials themselves (askAndTell) keep their own "

@@ -27,6 +27,7 @@ std::optional<suggestion::Space> CheckParameters(const v1::ExperimentSpec& spec,
 // spec.shirabe.additionalObjectives, objectiveReference and constraints.
 void CheckResults(const v1::ExperimentSpec& spec, Findings& findings);
 void CheckArtifacts(const v1::ExperimentSpec& spec, Findings& findings);
+void CheckCode(const v1::ExperimentSpec& spec, Findings& findings);
 void CheckTemplate(const v1::ExperimentSpec& spec, Findings& findings);
 // Of trials of several pods, what a cluster makes of them; only where all else is right.
 void CheckPods(const v1::ExperimentSpec& spec, Findings& findings);

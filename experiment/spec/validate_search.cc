@@ -296,6 +296,7 @@ void CheckSearch(const v1::ExperimentSpec& spec, const std::optional<suggestion:
   CheckVolume(spec.shirabe().checkpoint(), findings);
   CheckStopping(spec, space, findings);
   CheckArtifacts(spec, findings);
+  CheckCode(spec, findings);
 }
 
 }  // namespace shirabe::experiment

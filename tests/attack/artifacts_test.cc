@@ -74,6 +74,66 @@ TEST_F(ArtifactsAttackTest, APrefixLeadsNowhereElse) {
   ExpectAlive();
 }
 
+std::string CodeSpec(const std::string& code) {
+  SmallSpec spec{.name = "one", .ns = "red"};
+  spec.parallel = spec.trials = 1;
+  spec.container = ShellCommand("echo loss=$1");
+  spec.more = "shirabe: {code: " + code + "}";
+  return Yaml(spec);
+}
+
+const std::string& SomePackage() {
+  static const std::string package = "\"sha256:" + std::string(64, 'a') + "\"";
+  return package;
+}
+
+// attacks: CRD spec.shirabe.code.store
+TEST_F(ArtifactsAttackTest, CodeOfAnotherNamespacesStoreIsAsGoodAsNone) {
+  ServeWithStores();
+  const auto code = [](const std::string& store) {
+    return "{store: " + store + ", package: " + SomePackage() + "}";
+  };
+  const std::string theirs = Apply(CodeSpec(code("blues"))).body;
+  const std::string none = Apply(CodeSpec(code("white"))).body;
+  EXPECT_THAT(theirs, AllOf(HasSubstr("spec.shirabe.code.store"), HasSubstr("blues"),
+                            Not(HasSubstr(cli_.Path("")))));
+  EXPECT_EQ(absl::StrReplaceAll(none, {{"white", "blues"}}), theirs);
+  for (const char* store : {"../reds", "REDS", "a b", "\"\"", "\"reds\\n\"", "[reds]", "7"}) {
+    const auto reply = Apply(CodeSpec(code(store)));
+    EXPECT_GE(reply.status, 400) << store;
+    EXPECT_LT(reply.status, 500) << store;
+  }
+  ExpectAlive();
+}
+
+// attacks: CRD spec.shirabe.code.prefix
+// attacks: CRD spec.shirabe.code.package
+TEST_F(ArtifactsAttackTest, APackageLeadsNowhereElse) {
+  ServeWithStores();
+  const auto refused = [&](const std::string& more, const std::string& field) {
+    const auto reply = Apply(CodeSpec("{store: reds, " + more + "}"));
+    EXPECT_GE(reply.status, 400) << more;
+    EXPECT_LT(reply.status, 500) << more;
+    EXPECT_THAT(reply.body, HasSubstr(field)) << more;
+  };
+  for (const std::string& prefix :
+       {std::string("../blue"), std::string("/etc"), std::string("a/../../blue"),
+        std::string("_/one"), std::string(".hidden"), std::string("x.partial"),
+        std::string(201, 'a')}) {
+    refused("package: " + SomePackage() + ", prefix: \"" + prefix + "\"",
+            "spec.shirabe.code.prefix");
+  }
+  for (const std::string& package :
+       {std::string("\"\""), std::string("latest"), std::string("\"sha256:../../blue\""),
+        std::string("\"sha256:" + std::string(64, 'A') + "\""),
+        std::string("\"sha256:" + std::string(63, 'a') + "\\n\""),
+        std::string("\"sha256:" + std::string(100'000, 'a') + "\"")}) {
+    refused("package: " + package, "spec.shirabe.code.package");
+  }
+  EXPECT_TRUE(fs::is_empty(cli_.Path("of-red")));
+  ExpectAlive();
+}
+
 // What a program leaves as a checkpoint may lead to files of the server.
 TEST_F(ArtifactsAttackTest, ACheckpointOfLinksCopiesNothingOfTheServer) {
   ServeWithStores();
@@ -187,6 +247,13 @@ TEST_F(ArtifactsInClusterTest, PodsGetNoStoreAtAll) {
   EXPECT_THAT(AwaitCondition("red", "copied"),
               AllOf(HasSubstr("InvalidSpec: "), HasSubstr("spec.shirabe.artifacts")));
   EXPECT_TRUE(JobsOf("copied").empty());
+  experiment = Honest("red", "packed");
+  experiment["spec"]["shirabe"]["code"] = {{"store", "reds"},
+                                           {"package", "sha256:" + std::string(64, 'a')}};
+  Apply(experiment);
+  EXPECT_THAT(AwaitCondition("red", "packed"),
+              AllOf(HasSubstr("InvalidSpec: "), HasSubstr("spec.shirabe.code")));
+  EXPECT_TRUE(JobsOf("packed").empty());
   ExpectAlive();
 }
 

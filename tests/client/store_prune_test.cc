@@ -4,6 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fcntl.h>
+#include <sys/file.h>
+
 #include <filesystem>
 
 #include "absl/strings/str_cat.h"
@@ -32,13 +35,14 @@ class StorePrune : public testing::Test {
 
   db::Store& store() { return client_->store(); }
   // With as many rows of "loss" as their number says, a hundred times; trial 3 still runs.
-  void AddExperiment(const std::string& uid) {
+  void AddExperiment(const std::string& uid, const std::string& package = "") {
     db::Batch batch{.experiment = kPruned};
     batch.put.emplace();
     v1::Experiment& experiment = batch.put->record;
     experiment.mutable_metadata()->set_namespace_(kPruned.ns);
     experiment.mutable_metadata()->set_name(kPruned.name);
     experiment.mutable_metadata()->set_uid(uid);
+    experiment.mutable_spec()->mutable_shirabe()->mutable_code()->set_package(package);
     for (int64_t n = 1; n <= 3; ++n) AddTrial(n, &batch);
     ASSERT_TRUE(store().Commit(batch).ok());
   }
@@ -154,6 +158,26 @@ TEST_F(StorePrune, FilesOfWhatTheStoreDoesNotHaveAreOrphans) {
   EXPECT_TRUE(std::filesystem::exists(trials + "not A name/file"));
   EXPECT_TRUE(std::filesystem::exists(ours));
   EXPECT_EQ(*ReadFile(precious), "mine");
+}
+
+TEST_F(StorePrune, CodePackagesThatNoExperimentNamesAreOrphans) {
+  const std::string kept(64, 'a'), gone(64, 'b'), fetched(64, 'c');
+  AddExperiment("first", "sha256:" + kept);
+  for (const std::string& name : {kept, gone, fetched, std::string("other")}) {
+    ASSERT_TRUE(MakeDirs(home_ + "/code/" + name).ok());
+    ASSERT_TRUE(WriteFileAtomic(home_ + "/code/" + name + "/train.py", "x").ok());
+  }
+  std::filesystem::permissions(home_ + "/code/" + gone, std::filesystem::perms::owner_read);
+  const Fd lock(open((home_ + "/code/" + fetched + ".lock").c_str(), O_RDWR | O_CREAT, 0600));
+  ASSERT_EQ(flock(lock.get(), LOCK_EX), 0);
+  const auto orphans = RemoveOrphans(*client_, home_, /*dry_run=*/false);
+  ASSERT_TRUE(orphans.ok()) << orphans.status();
+  ASSERT_EQ(orphans->size(), 1u);
+  EXPECT_EQ((*orphans)[0].path, home_ + "/code/" + gone);
+  EXPECT_FALSE(std::filesystem::exists(home_ + "/code/" + gone));
+  for (const std::string& name : {kept, fetched, std::string("other")}) {
+    EXPECT_TRUE(std::filesystem::exists(home_ + "/code/" + name + "/train.py")) << name;
+  }
 }
 
 }  // namespace

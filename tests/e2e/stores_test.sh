@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # The example of artifact stores, with a real S3 server: checkpoints are in the bucket; the machine
 # is lost in the middle with all of its files, and the same command goes on from the copies. Then
-# the files are lost once more, and models come back from the bucket, here and through a server.
+# the files are lost once more, and models come back from the bucket, here and through a server. Then
+# the program itself comes from there.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 # shellcheck source=tests/support/until_true.sh
@@ -98,3 +99,37 @@ kill "$serving"
 wait "$serving" 2>/dev/null || true
 serving=
 echo "trials went on from the copies of their checkpoints"
+
+# A program that is nowhere but in the bucket; killed while trials run, the same command goes on.
+upload=("$shirabe" run -f deploy/examples/stores/uploaded.yaml --stores "$work/stores.yaml"
+  --code deploy/examples/stores/program)
+"${upload[@]}" >"$work/out" 2>&1 || fail "a program from the bucket"
+package=$(find "$work/data/checkpoints/default/code" -name '*.tar.gz')
+digest=$(basename "$package" .tar.gz)
+[ "$(sha256sum <"$package")" = "$digest  -" ] || fail "the object is named by its digest"
+"$shirabe" describe experiment/uploaded --lineage >"$work/out"
+grep -q "sha256:$digest" "$work/out" || fail "lineage names the package"
+"$shirabe" upload deploy/examples/stores/program --stores "$work/stores.yaml" >"$work/out" 2>&1
+grep -q 'already' "$work/out" || fail "the same files have the same digest"
+grep -q "package: sha256:$digest" "$work/out" || fail "upload prints what to write"
+echo "trials ran a program from the bucket"
+
+# A job of AI Platform for a server that is elsewhere: its package goes by the bucket.
+# By 0.0.0.0, which is no address of this machine's own, and leads to it.
+rm "$work/ready"
+SHIRABE_HOME=$work/elsewhere "$shirabe" serve --insecure --stores "$work/stores.yaml" \
+  --grpc 127.0.0.1:0 --http 127.0.0.1:0 --ready-file "$work/ready" >"$work/served" 2>&1 &
+serving=$!
+until_true 60 is_ready || { cp "$work/served" "$work/out" && fail "the other server is ready"; }
+grpc=$(python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))["grpc"])' "$work/ready")
+job=("$shirabe" ai-platform jobs submit training far --server "0.0.0.0:${grpc##*:}" --stream-logs
+  --package-path deploy/examples/ai-platform/trainer
+  --config deploy/examples/ai-platform/config.yaml)
+timeout 120 "${job[@]}" >"$work/out" 2>&1 && fail "no files go there by themselves"
+grep -q 'by a store (--stores FILE)' "$work/out" || fail "it says how the package gets there"
+timeout 120 "${job[@]}" --stores "$work/stores.yaml" >"$work/out" 2>&1 || fail "the job elsewhere"
+grep -q 'put in store team' "$work/out" || fail "the package was put into the bucket"
+kill "$serving"
+wait "$serving" 2>/dev/null || true
+serving=
+echo "a job's package went to a server elsewhere"

@@ -15,7 +15,8 @@ using FuzzTarget = int(const uint8_t* data, size_t size);
 FuzzTarget convert_fuzz;
 FuzzTarget exposition_fuzz, gjson_fuzz, grpc_web_frames_fuzz, http_framing_fuzz, http_request_fuzz;
 FuzzTarget json_fuzz, katib_fuzz;
-FuzzTarget metric_line_fuzz, reports_fuzz, spec_fuzz, submit_fuzz, template_fuzz, tf_events_fuzz;
+FuzzTarget metric_line_fuzz, package_fuzz, reports_fuzz, spec_fuzz, submit_fuzz, template_fuzz,
+    tf_events_fuzz;
 FuzzTarget yaml_fuzz;
 }
 
@@ -42,6 +43,7 @@ constexpr Named kTargets[] = {
     {"json", &json_fuzz},
     {"katib", &katib_fuzz},
     {"metric_line", &metric_line_fuzz},
+    {"package", &package_fuzz},
     {"reports", &reports_fuzz},
     {"spec", &spec_fuzz},
     {"submit", &submit_fuzz},

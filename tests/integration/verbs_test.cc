@@ -491,6 +491,12 @@ TEST_F(VerbsTest, AServerThatIsStrangeGoneOrDenyingHasACodeOfItsOwn) {
   const Outcome refused =
       cli.Run({"cp", "asked/1", "new", "--server", remote_.address(), "--stores", "stores.yaml"});
   EXPECT_EQ(refused.code, 2) << refused.err;
+  // A server takes no packages.
+  for (const Words& words : {Words{"upload", "."}, {"apply", "-f", asked_, "--code", "."}}) {
+    const Outcome nowhere = remote_.Run(words);
+    EXPECT_NE(nowhere.code, 0);
+    EXPECT_THAT(nowhere.err, HasSubstr("--stores FILE"));
+  }
   remote_.EndServer();
   const Outcome gone = remote_.Run(get);
   EXPECT_EQ(gone.code, 7);

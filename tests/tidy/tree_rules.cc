@@ -132,6 +132,7 @@ void AddEdge(Graph& graph, const std::string& from, const std::string& to) {
 
 const std::vector<std::string>& SharedBatches() {
   static const std::vector<std::string> batches = {
+      "artifacts artifacts/package",
       "base base/text",
       "net kube metrics notify",
       "suggestion suggestion/accelerator suggestion/evolution suggestion/multifidelity "

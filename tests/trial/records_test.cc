@@ -132,6 +132,19 @@ TEST(EnvironmentTest, ParsesAndLayers) {
   EXPECT_EQ(merged.at("SHIRABE_ATTEMPT_ID"), "id");
 }
 
+// Whoever else has set it, and whatever trial this one runs in.
+TEST(EnvironmentTest, PythonpathBeginsWithTheCode) {
+  const Environment outer = {{"SHIRABE_CODE_DIR", "/outer"}, {"PYTHONPATH", "/inherited"}};
+  const Environment code = {{"SHIRABE_CODE_DIR", "/code"}};
+  EXPECT_EQ(MergeEnvironment({outer, code, {}, {}, "id"}).at("PYTHONPATH"), "/code:/inherited");
+  const Variables own = {{"PYTHONPATH", "/own"}};
+  EXPECT_EQ(MergeEnvironment({outer, code, own, {}, "id"}).at("PYTHONPATH"), "/code:/own");
+  EXPECT_EQ(MergeEnvironment({{}, code, {}, {}, "id"}).at("PYTHONPATH"), "/code");
+  const Environment without = MergeEnvironment({outer, {}, {}, {}, "id"});
+  EXPECT_EQ(without.at("PYTHONPATH"), "/inherited");
+  EXPECT_EQ(without.count("SHIRABE_CODE_DIR"), 0u);
+}
+
 TEST(EnvironmentTest, KeepsWhatTheRequestSays) {
   AttemptRequest request;
   request.environment = {{"SHIRABE_RESUME_FROM", "/c/120"}};

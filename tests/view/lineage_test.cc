@@ -73,11 +73,11 @@ TEST_F(LineageTest, EachAttemptSaysWhatItBeganWith) {
 TEST_F(LineageTest, TheSameForOtherPrograms) {
   EXPECT_THAT(Lines(/*csv=*/true),
               ElementsAre("trial,attempt,parent,parent_step,resumed_from,resumed_from_step,"
-                          "last_step,steps_gained,steps_redone,cause,seconds,cost\n",
-                          "digits-1,1,,,,,5210,30,20,preempted-spot,39.5,0.0395\n",
-                          "digits-1,2,,,digits-1-a1,5200,,30,20,running,39.5,0.0395\n",
+                          "last_step,steps_gained,steps_redone,cause,seconds,cost,code\n",
+                          "digits-1,1,,,,,5210,30,20,preempted-spot,39.5,0.0395,\n",
+                          "digits-1,2,,,digits-1-a1,5200,,30,20,running,39.5,0.0395,\n",
                           "digits-2,1,digits-1,5200,digits-1-a1,5200,5250,30,20,completed,39.5,"
-                          "0.0395\n"));
+                          "0.0395,\n"));
   EXPECT_THAT(Lines(/*csv=*/false)[2],
               HasSubstr(R"("parent":"digits-1","parent_step":5200,"resumed_from":"digits-1-a1")"));
 }
@@ -90,6 +90,19 @@ TEST_F(LineageTest, AWarmStartIsSaidFirst) {
   const auto text = DescribeLineage(stored_.client(), stored_.key());
   ASSERT_TRUE(text.ok()) << text.status();
   EXPECT_THAT(*text, testing::StartsWith("The search began with 38 trials of earlier\n"));
+}
+
+TEST_F(LineageTest, TheCodePackageIsNamed) {
+  v1::CodePackage& code = *stored_.experiment.mutable_spec()->mutable_shirabe()->mutable_code();
+  code.set_store("team");
+  code.set_package("sha256:0123");
+  stored_.PutExperiment();
+  const auto text = DescribeLineage(stored_.client(), stored_.key());
+  ASSERT_TRUE(text.ok()) << text.status();
+  EXPECT_THAT(*text,
+              testing::StartsWith("All attempts run code package sha256:0123 of store team\n"));
+  EXPECT_THAT(Lines(/*csv=*/true)[1], testing::EndsWith(",sha256:0123\n"));
+  EXPECT_THAT(Lines(/*csv=*/false)[0], HasSubstr(R"("code":"sha256:0123")"));
 }
 
 TEST_F(LineageTest, AnExperimentThatIsNotThereHasNone) {

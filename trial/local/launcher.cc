@@ -67,7 +67,9 @@ StatusOr<LaunchPlan> Launcher::Plan(const AttemptRequest& request, const std::st
 
 StatusOr<AttemptProcess> Launcher::Launch(const AttemptRequest& request, const LaunchPlan& plan) {
   const AttemptPaths paths = layout_.Paths(request.key);
-  const std::filesystem::path base = request.working_dir;
+  const auto code = plan.contract.find(kCodeDirVariable);
+  const std::filesystem::path base =
+      code == plan.contract.end() ? request.working_dir : code->second;
   RETURN_IF_ERROR(WriteInput(paths.params_file, request.parameters_json));
   const auto log = OpenBeneath(layout_.home(), paths.log, O_WRONLY | O_CREAT | O_APPEND);
   RETURN_IF_ERROR(InItsWay(log.status()));

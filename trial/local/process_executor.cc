@@ -6,6 +6,7 @@
 #include "base/process_id.h"
 #include "trial/checkpoint/checkpoint_copy.h"
 #include "trial/checkpoint/katib_folder.h"
+#include "trial/code_error.h"
 
 namespace shirabe::trial {
 namespace {
@@ -26,6 +27,10 @@ ProcessExecutor::ProcessExecutor(const ExecutorOptions& options)
       launcher_(options),
       layout_(launcher_.layout()),
       endpoints_(&layout_, options.status_handlers),
+      code_({.home = layout_.home(),
+             .clock = options.clock,
+             .stores = options.stores,
+             .on_change = [this](const ExperimentKey& experiment) { Announce({experiment}); }}),
       committer_(
           &layout_, options.clock,
           [this](const ExperimentKey& experiment) { Announce({experiment}); }, options.stores),
@@ -62,6 +67,7 @@ void ProcessExecutor::Announce(const std::set<ExperimentKey>& experiments) {
 Status ProcessExecutor::Start(const AttemptRequest& request) {
   RETURN_IF_ERROR(ValidateKey(request.key));
   RETURN_IF_ERROR(committer_.copier().Check(request.key.trial.experiment));
+  RETURN_IF_ERROR(code_.Check(request.key.trial.experiment));
   const std::string id = AttemptId(request.key, request.token);
   ASSIGN_OR_RETURN(const bool reserved, attempts_.Reserve(request.key, id));
   if (!reserved) return absl::OkStatus();
@@ -77,6 +83,7 @@ Status ProcessExecutor::Start(const AttemptRequest& request) {
   // Ours hears of it from this very status; to wake it as well would make it try without a pause.
   others.erase(experiment);
   Announce(others);
+  if (IsCodeError(found.status())) return found.status();
   return Prefix(AttemptName(request.key), found.status());
 }
 
@@ -85,12 +92,14 @@ StatusOr<AttemptProcess> ProcessExecutor::Begin(const AttemptRequest& request,
                                                 const std::string& id) {
   ASSIGN_OR_RETURN(AttemptProcess found, launcher_.Prepare(request, id));
   if (found.state != AttemptProcess::State::kNeverStarted) return found;
+  ASSIGN_OR_RETURN(const std::string code, code_.Prepare(request.key.trial.experiment));
   ASSIGN_OR_RETURN(const std::string resume_from, committer_.Prepare(request));
   if (!KatibPath(request.environment).empty()) {
     RETURN_IF_ERROR(FillKatibFolder(layout_, request.key, /*open_to_all=*/false));
   }
-  ASSIGN_OR_RETURN(LaunchPlan plan,
-                   launcher_.Plan(request, resume_from, endpoints_.Variables(request.key)));
+  Environment more = endpoints_.Variables(request.key);
+  if (!code.empty()) more[kCodeDirVariable] = code;
+  ASSIGN_OR_RETURN(LaunchPlan plan, launcher_.Plan(request, resume_from, more));
   ASSIGN_OR_RETURN(ProcessTable::Grant grant,
                    attempts_.Allocate(request.key, plan.command.gpus, request.placement_request));
   plan.devices = std::move(grant.devices);
@@ -229,6 +238,7 @@ void ProcessExecutor::Prune(const v1::Checkpoint& checkpoint) {
 
 void ProcessExecutor::UseVolume(const ExperimentKey& experiment, const v1::ExperimentSpec& spec) {
   committer_.copier().SetPolicy(experiment, spec.shirabe().artifacts());
+  code_.SetPackage(experiment, spec.shirabe().code());
 }
 
 void ProcessExecutor::CleanVolume(const ExperimentKey& experiment, const v1::ExperimentSpec& spec) {

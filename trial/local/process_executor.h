@@ -17,6 +17,7 @@
 #include "trial/checkpoint/checkpoint_committer.h"
 #include "trial/executor.h"
 #include "trial/local/attempt_endpoints.h"
+#include "trial/local/code_packages.h"
 #include "trial/local/launcher.h"
 #include "trial/local/pidfd.h"
 #include "trial/local/preemption_player.h"
@@ -41,7 +42,8 @@ class ProcessExecutor : public Executor {
                                 const google::protobuf::Struct& trial_spec,
                                 const PlacementRequest& placement_request) override;
   void Prune(const v1::Checkpoint& checkpoint) override;
-  // Of the store that its checkpoints are copied to; there is no other volume here.
+  // Of the store that its checkpoints are copied to, and its code comes from; there is no other
+  // volume here.
   void UseVolume(const ExperimentKey& experiment, const v1::ExperimentSpec& spec) override;
   void CleanVolume(const ExperimentKey& experiment, const v1::ExperimentSpec& spec) override;
 
@@ -59,6 +61,7 @@ class ProcessExecutor : public Executor {
   Launcher launcher_;
   const FileLayout& layout_;
   AttemptEndpoints endpoints_;
+  CodePackages code_;
   CheckpointCommitter committer_;
   ProcessTable attempts_;
   PreemptionPlayer preemptions_;

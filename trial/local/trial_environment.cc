@@ -39,6 +39,7 @@ Environment ContractEnvironment(const AttemptRequest& request, const AttemptPath
 
 Environment MergeEnvironment(const EnvironmentLayers& layers) {
   Environment merged = layers.inherited;
+  merged.erase(kCodeDirVariable);  // of a trial that this one runs in
   for (const auto& [name, value] : layers.contract) merged[name] = value;
   if (!layers.devices.empty()) {
     merged["CUDA_VISIBLE_DEVICES"] = absl::StrJoin(layers.devices, ",");
@@ -47,6 +48,10 @@ Environment MergeEnvironment(const EnvironmentLayers& layers) {
   }
   for (const auto& [name, value] : layers.container) merged[name] = value;
   merged[kAttemptIdVariable] = layers.attempt_id;
+  if (const auto code = layers.contract.find(kCodeDirVariable); code != layers.contract.end()) {
+    std::string& path = merged["PYTHONPATH"];
+    path = absl::StrCat(code->second, path.empty() ? "" : ":", path);
+  }
   return merged;
 }
 

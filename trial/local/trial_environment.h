@@ -4,6 +4,7 @@
 //   1. the environment of shirabe itself        2. the request's part of the contract
 //   3. the paths of the contract                4. the devices    5. the container's env
 //   6. SHIRABE_ATTEMPT_ID, by which a lost attempt's processes are found
+// Where the contract names a folder of code, PYTHONPATH begins with it, whoever else has set it.
 // A trial that asks for no GPU gets no CUDA_VISIBLE_DEVICES from us: it sees what the same command
 // would see by hand. Pure but for the file system; any thread.
 #pragma once
@@ -23,6 +24,9 @@ using Variables = std::vector<std::pair<std::string, std::string>>;  // in order
 
 // The "NAME=value" strings of environ. What has no '=' is left out.
 Environment ParseEnvironment(const char* const* entries);
+
+// The folder of the experiment's code package (spec.shirabe.code).
+inline constexpr char kCodeDirVariable[] = "SHIRABE_CODE_DIR";
 
 // Layers 2 and 3: what $(VAR) in the template can name besides the container's own variables.
 Environment ContractEnvironment(const AttemptRequest& request, const AttemptPaths& paths);

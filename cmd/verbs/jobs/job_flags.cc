@@ -115,6 +115,10 @@ StatusOr<bool> ParseJobFlags(const Arguments& given, JobFlags* flags) {
   ParsedTexts texts;
   AddJobFlags(options, flags, &texts);
   options.Arguments("jobs VERB", &flags->words, 0, 20);
+  options.Text(
+      "--stores", &flags->globals.stores, "FILE",
+      "submit to a server elsewhere: the administrator's stores, in YAML, that the package "
+      "may go to (default stores.yaml in $SHIRABE_HOME)");
   AddGlobals(options, &flags->globals);
   ASSIGN_OR_RETURN(const bool done, ParseAll(options, flags->globals, arguments));
   if (done) return true;

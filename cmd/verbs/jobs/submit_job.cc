@@ -8,6 +8,7 @@
 #include "base/address.h"
 #include "base/printable.h"
 #include "cmd/api_server_proxy.h"
+#include "cmd/code_upload.h"
 #include "cmd/session.h"
 #include "cmd/spec_file.h"
 #include "cmd/terminal.h"
@@ -78,7 +79,27 @@ const std::string* ImageOf(const v1::Experiment& experiment) {
   return image == container.fields().end() ? nullptr : &image->second.string_value();
 }
 
-// What is elsewhere does not get the files of this machine.
+// Where a package of this machine can go to for a server elsewhere; null = nowhere.
+StatusOr<StoreTablePtr> StoresForPackage(const JobFlags& flags, Ground ground) {
+  if (ground != Ground::kOtherMachine || flags.package_path.empty()) return StoreTablePtr();
+  ASSIGN_OR_RETURN(const client::StateLocation place, StateLocationOf(flags.globals));
+  return FindStores(flags.globals, place);
+}
+
+// The package alone, as gcloud packs it: its trials find it by its name.
+Status UploadPackage(const JobFlags& flags, const StoreTablePtr& stores,
+                     v1::Experiment& experiment) {
+  ASSIGN_OR_RETURN(const std::string parent, PackageParent(flags));
+  std::error_code error;
+  const std::string name =
+      std::filesystem::weakly_canonical(flags.package_path, error).filename().string();
+  ASSIGN_OR_RETURN(*experiment.mutable_spec()->mutable_shirabe()->mutable_code(),
+                   UploadCode({.folder = parent, .only = name, .store = "", .prefix = ""}, stores,
+                              experiment.metadata().namespace_()));
+  return absl::OkStatus();
+}
+
+// What is elsewhere does not get the files of this machine, but by a store.
 Status CheckCodeIsThere(const JobFlags& flags, Ground ground, const v1::Experiment& experiment) {
   if (ground == Ground::kThisMachine) return absl::OkStatus();
   const std::string* image = ImageOf(experiment);
@@ -86,6 +107,7 @@ Status CheckCodeIsThere(const JobFlags& flags, Ground ground, const v1::Experime
   if (image == nullptr || *image == convert::kNoImage) {
     return absl::FailedPreconditionError(absl::StrCat(
         "the code of the job would not be there: no files of this machine are copied to ", where,
+        ground == Ground::kOtherMachine ? ", but by a store (--stores FILE)" : "",
         ". Build an image that has ",
         flags.package_path.empty() ? "the module" : Quoted(flags.package_path),
         " in its working directory or PYTHONPATH, and name it with --master-image-uri IMAGE (or "
@@ -118,9 +140,7 @@ StatusOr<v1::Experiment> MakeJob(const JobFlags& flags, const std::string& name,
       Warn(flag + " " + value + ": left out: packages are not copied anywhere");
     }
   }
-  const v1::Experiment& experiment = converted.documents[0].experiment;
-  RETURN_IF_ERROR(CheckCodeIsThere(flags, ground, experiment));
-  return experiment;
+  return converted.documents[0].experiment;
 }
 
 int CodeOf(const v1::Experiment& experiment) {
@@ -185,10 +205,13 @@ StatusOr<int> SubmitJob(const JobFlags& flags, const std::string& name) {
   RETURN_IF_ERROR(JobKey(name, "default").status());
   ASSIGN_OR_RETURN(const Ground ground, FindGround(flags.globals));
   ASSIGN_OR_RETURN(v1::Experiment experiment, MakeJob(flags, name, ground));
+  ASSIGN_OR_RETURN(const StoreTablePtr stores, StoresForPackage(flags, ground));
+  if (stores == nullptr) RETURN_IF_ERROR(CheckCodeIsThere(flags, ground, experiment));
   ASSIGN_OR_RETURN(const Access access, FindAccessOf(flags.globals));
   if (access.server.empty() && flags.stream_logs) return RunJobHere(flags, experiment);
   ASSIGN_OR_RETURN(const Session session, OpenSession(flags.globals, /*read_only=*/false));
   experiment.mutable_metadata()->set_namespace_(session.ns);
+  if (stores != nullptr) RETURN_IF_ERROR(UploadPackage(flags, stores, experiment));
   const ExperimentKey key = experiment::KeyOf(experiment);
   RETURN_IF_ERROR(session.client->Submit(experiment, {.absent = true}).status());
   ProgressLine("Job [" + key.name + "] submitted successfully.");
