@@ -204,7 +204,8 @@ expect "the other" is "" job_status upstreams '{.status}'
 expect "experiments" is "experiment.kubeflow.org/tune" kubectl -n jobs get \
   experiments.kubeflow.org -o name
 kubectl -n jobs delete optimizationjobs.trainer.kubeflow.org --all >/dev/null
-eventually 60 "that its experiment is gone" is "" kubectl -n jobs get experiments.kubeflow.org -o name
+eventually 60 "that its experiment is gone" is "" kubectl -n jobs get \
+  experiments.kubeflow.org -o name
 
 step "a TFJob, evicted"
 manifest tf | apply_as tensorflow

@@ -45,7 +45,9 @@ spec:
   parallelTrialCount: 3
   maxTrialCount: 12
   parameters:
-    - {name: lr, parameterType: double, feasibleSpace: {min: "0.01", max: "1", distribution: logUniform}}
+    - name: lr
+      parameterType: double
+      feasibleSpace: {min: "0.01", max: "1", distribution: logUniform}
     - {name: layers, parameterType: int, feasibleSpace: {min: "2", max: "8"}}
     - {name: opt, parameterType: categorical, feasibleSpace: {list: [adam, sgd]}}
   trialTemplate:
