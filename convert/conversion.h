@@ -4,10 +4,13 @@
 //   vertex       a HyperparameterTuningJob or CustomJob of Vertex AI, and gcloud's config of one
 //   optuna       the distributions of a study, as Optuna writes them to JSON
 //   wandb        a sweep of Weights & Biases
+//   optimization-job  an OptimizationJob of Kubeflow's Trainer
+// The last is written, too: convert/optimization_job.h.
 // Called by the verbs that read files. Files are hostile: base/text/yaml_tree.h bounds their size
 // and depth, the rules of the specification all that comes of them. Pure functions, any thread.
 #pragma once
 
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -41,6 +44,7 @@ struct Conversion {
   v1::Experiment experiment = {};  // without defaults; complete only if no finding is an error
   std::vector<Note> notes = {};    // in the order of the file
   std::vector<experiment::Finding> findings = {};
+  nlohmann::ordered_json object = {};  // what an Experiment became (convert/optimization_job.h)
 };
 
 // What the file does not say.
@@ -79,5 +83,7 @@ Conversion ConvertTrainingJob(const TrainingJob& job);
 // that has no search: one trial, of which no metric is asked.
 inline constexpr char kConvertedFrom[] = "shirabe.dev/converted-from";
 inline constexpr char kSingleJob[] = "ai-platform-job";
+// The format of what convert/optimization_job.h is about.
+inline constexpr char kJobFormat[] = "optimization-job";
 
 }  // namespace shirabe::convert

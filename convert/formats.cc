@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "convert/conversion.h"
+#include "convert/optimization_job.h"
 #include "convert/readers.h"
 #include "proto/shirabe/v1/collector_traits.h"
 
@@ -17,6 +18,8 @@ struct KnownFormat {
   const char* title;
   std::vector<std::string> keys;  // one of them at the top, and it is this format
   void (*read)(const Reading& reading);
+  const char* kind = nullptr;  // of an object of Kubernetes, which is known by that instead
+  const char* group = nullptr;
 };
 
 const std::vector<KnownFormat>& KnownFormats() {
@@ -28,6 +31,12 @@ const std::vector<KnownFormat>& KnownFormats() {
        ReadVertex},
       {"optuna", "Optuna", {"distributions", "search_space"}, ReadOptunaSpace},
       {"wandb", "Weights & Biases", {"method", "early_terminate", "run_cap"}, ReadSweep},
+      {kJobFormat,
+       "Kubeflow's OptimizationJob",
+       {"kind: OptimizationJob"},
+       ReadOptimizationJob,
+       kOptimizationJob,
+       kTrainerGroup},
   };
   return formats;
 }
@@ -55,10 +64,22 @@ struct Seen {
   Mark mark;
 };
 
+// An object of Kubernetes is of the format of its kind, whatever else it has.
+std::vector<Seen> LookAtKind(const YamlNode& kind, const YamlNode& version) {
+  for (const KnownFormat& format : KnownFormats()) {
+    if (format.kind == nullptr || kind.text != format.kind) continue;
+    if (!absl::StartsWith(version.text, absl::StrCat(format.group, "/"))) continue;
+    return {{&format, "kind", kind.mark}};
+  }
+  return {};
+}
+
 std::vector<Seen> Look(const YamlNode& root) {
   std::vector<Seen> seen;
   if (root.kind != YamlNode::Kind::kMapping) return seen;
-  if (root.Find("kind") != nullptr || root.Find("apiVersion") != nullptr) return seen;
+  const YamlNode *kind = root.Find("kind"), *version = root.Find("apiVersion");
+  if (kind != nullptr && version != nullptr) return LookAtKind(*kind, *version);
+  if (kind != nullptr || version != nullptr) return seen;
   auto value = root.items.begin();
   for (const YamlNode& key : root.keys) {
     if (value == root.items.end()) break;  // of a text that ends in the middle

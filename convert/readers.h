@@ -26,6 +26,9 @@ void ReadVertex(const Reading& reading);
 void ReadWorkers(const Reading& reading, Fields& root, bool single);
 void ReadOptunaSpace(const Reading& reading);
 void ReadSweep(const Reading& reading);
+void ReadOptimizationJob(const Reading& reading);
+// Of its spec, once the parameters are known.
+void ReadTrainJobTemplate(const Reading& reading, Fields& spec);
 
 // What several formats have in common.
 

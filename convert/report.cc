@@ -83,6 +83,10 @@ void Report::CheckExperiment(const v1::Experiment& experiment) {
 
 void Report::Finish(Conversion& conversion) {
   if (!experiment::HasErrors(findings_)) CheckExperiment(conversion.experiment);
+  Sort(conversion);
+}
+
+void Report::Sort(Conversion& conversion) {
   const auto place = [](const auto& one) { return std::make_pair(one.line, one.column); };
   std::stable_sort(findings_.begin(), findings_.end(),
                    [&](const auto& a, const auto& b) { return place(a) < place(b); });

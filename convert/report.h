@@ -35,6 +35,8 @@ class Report {
   // Moves all of it into `conversion`, in the order of the file. What the rules of a specification
   // find is said of the field of the file that it came from.
   void Finish(Conversion& conversion);
+  // The same of what becomes no Experiment.
+  void Sort(Conversion& conversion);
 
  private:
   void CheckExperiment(const v1::Experiment& experiment);

@@ -56,7 +56,7 @@ Status CreateEvent(const SyncContext& context, const Json& object, const Cluster
       {"type", text.warning ? "Warning" : "Normal"},
       {"message", Cut(text.note)},
       {"involvedObject",
-       {{"apiVersion", kApiVersion},
+       {{"apiVersion", object.value("apiVersion", kApiVersion)},
         {"kind", object.value("kind", "Experiment")},
         {"name", NameOf(object)},
         {"namespace", NamespaceOf(object)},

@@ -11,6 +11,7 @@
 #include "experiment/plan.h"
 #include "experiment/spec/objective_value.h"
 #include "experiment/spec/start_point.h"
+#include "experiment/state/checkpoint_policy.h"
 #include "experiment/state/retry_policy.h"
 #include "trial/checkpoint/katib_folder.h"
 #include "trial/inactive_parameters.h"
@@ -48,6 +49,10 @@ std::map<std::string, std::string> Environment(const ExperimentState& state, con
       {"KATIB_TRIAL_NAME", name},
       {"CLOUD_ML_TRIAL_ID", std::to_string(trial.number())},
   };
+  // By all of its attempts: which pool this one comes to is not known before it starts.
+  const v1::ShirabeStatus& status = state.experiment().status().shirabe();
+  const double advised = AdvisedSaveSeconds(status.seconds(), status.preemptions());
+  if (advised > 0) environment["SHIRABE_CHECKPOINT_SECONDS"] = FormatNumber(advised);
   for (const v1::Assignment& assignment : trial.assignments()) {
     environment[ParameterVariable(assignment.name())] = trial::FormatAssignment(assignment);
   }

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/timestamp.h"
+#include "experiment/state/checkpoint_policy.h"
 #include "view/text_table.h"
 
 namespace shirabe::view {
@@ -57,8 +58,6 @@ std::string WasteLine(const v1::Experiment& experiment) {
 std::string CountLine(int64_t count, const char* one, const char* many) {
   return count > 0 ? absl::StrCat(count, " ", count == 1 ? one : many) : "";
 }
-
-constexpr double kRedoneShare = 0.05;  // of the time
 
 bool IsPreemption(v1::Cause cause) {
   switch (cause) {
@@ -143,7 +142,7 @@ std::string PreemptionTable(const std::vector<v1::Attempt>& attempts, double int
     if (pool.preempted == 0) continue;
     any = true;
     const double between = pool.seconds / static_cast<double>(pool.preempted);
-    const double advice = 2 * kRedoneShare * between;
+    const double advice = experiment::AdvisedSaveSeconds(pool.seconds, pool.preempted);
     const bool rarely = interval_seconds > advice;
     table.Add({name, SecondsText(pool.seconds), absl::StrCat(pool.preempted), SecondsText(between),
                absl::StrCat(SecondsText(advice), rarely ? " (intervalSeconds is " : "",

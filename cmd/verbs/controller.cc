@@ -22,6 +22,7 @@
 #include "cmd/verb.h"
 #include "cmd/verb_flags.h"
 #include "crd/cluster_sync.h"
+#include "crd/optimization_sync.h"
 #include "crd/schedule_sync.h"
 #include "kube/json_access.h"
 #include "kube/leader_election.h"
@@ -113,6 +114,7 @@ class ControllerProcess {
   std::unique_ptr<service::Server> server_;
   std::unique_ptr<crd::ClusterSync> sync_;
   std::unique_ptr<crd::ScheduleSync> schedule_sync_;
+  std::unique_ptr<crd::OptimizationSync> optimization_sync_;
 };
 
 Status ControllerProcess::Open() {
@@ -248,6 +250,10 @@ Status ControllerProcess::Lead() {
                                              .clock = RealClock(),
                                              .namespace_name = globals_.ns,
                                              .instance = Variable("POD_NAME")});
+  optimization_sync_ = crd::OptimizationSync::Start({.kube = client_.get(),
+                                                     .clock = RealClock(),
+                                                     .namespace_name = globals_.ns,
+                                                     .instance = Variable("POD_NAME")});
   Log(LogLevel::kInfo, "leading",
       {{"database", session_.place.db},
        {"grpc", server_->grpc_address()},
@@ -292,6 +298,7 @@ void ControllerProcess::StepDown(Ended why) {
       shirabe::Pause(kPollInterval);
     }
   });
+  optimization_sync_ = nullptr;
   schedule_sync_ = nullptr;
   sync_ = nullptr;
   server_ = nullptr;
@@ -333,6 +340,7 @@ StatusOr<int> ControllerProcess::Run(Interrupts& interrupts) {
   }
   Log(LogLevel::kInfo, "stopping: trials that run are left to the next controller");
   // In this order: nothing is led any more when the lease is given up.
+  optimization_sync_ = nullptr;
   schedule_sync_ = nullptr;
   sync_ = nullptr;
   server_ = nullptr;

@@ -1,4 +1,5 @@
-// convert: a file of another system as an Experiment, with an account of every field.
+// convert: a file of another system as an Experiment, or an Experiment as an OptimizationJob, with
+// an account of every field.
 #include "convert/conversion.h"
 
 #include "absl/strings/str_cat.h"
@@ -10,7 +11,9 @@
 #include "cmd/terminal.h"
 #include "cmd/verb.h"
 #include "cmd/verb_flags.h"
+#include "convert/optimization_job.h"
 #include "convert/report_text.h"
+#include "experiment/spec/message_tree.h"
 
 namespace shirabe::cmd {
 namespace {
@@ -18,6 +21,7 @@ namespace {
 struct ConvertFlags {
   std::string file;
   convert::ConvertOptions source;
+  std::string to = "experiment";
   std::string output = "yaml";
   std::string report;
 };
@@ -48,8 +52,10 @@ Status WriteConversion(const ConvertFlags& flags, const convert::Conversion& con
   const std::string lines = convert::ReportLines(conversion, file);
   if (flags.report.empty()) {
     if (flags.output == "json" || IsQuiet()) return absl::OkStatus();
-    ProgressLine(lines + "from " + convert::FormatTitle(conversion.format) + ": " +
-                 convert::Summary(conversion));
+    const std::string what = conversion.format.empty()
+                                 ? "to an OptimizationJob"
+                                 : "from " + convert::FormatTitle(conversion.format);
+    ProgressLine(lines + what + ": " + convert::Summary(conversion));
     return absl::OkStatus();
   }
   const bool json = flags.report.size() > 5 && flags.report.ends_with(".json");
@@ -57,17 +63,23 @@ Status WriteConversion(const ConvertFlags& flags, const convert::Conversion& con
                  json ? JsonText(convert::ReportJson(conversion, file), 2) + "\n" : lines);
 }
 
-Status WriteExperiment(const ConvertFlags& flags, const convert::Conversion& conversion,
-                       const std::string& file) {
-  if (flags.output == "json") {
-    ASSIGN_OR_RETURN(auto experiment,
+Status WriteConverted(const ConvertFlags& flags, const convert::Conversion& conversion,
+                      const std::string& file) {
+  const bool job = !conversion.object.is_null();
+  nlohmann::ordered_json object = conversion.object;
+  if (!job) {
+    ASSIGN_OR_RETURN(object,
                      ParseJson<nlohmann::ordered_json>(experiment::ToJson(conversion.experiment)));
-    const nlohmann::ordered_json both = {{"experiment", std::move(experiment)},
-                                         {"report", convert::ReportJson(conversion, file)}};
+  }
+  if (flags.output == "json") {
+    const nlohmann::ordered_json both = {
+        {job ? "optimizationJob" : "experiment", std::move(object)},
+        {"report", convert::ReportJson(conversion, file)}};
     Out(JsonText(both, 2) + "\n");
     return absl::OkStatus();
   }
-  const std::string yaml = experiment::ToYaml(conversion.experiment);
+  const std::string yaml =
+      job ? experiment::YamlOf(object) : experiment::ToYaml(conversion.experiment);
   return WriteTo(flags.output == "yaml" ? "-" : flags.output, yaml);
 }
 
@@ -77,12 +89,16 @@ StatusOr<int> ConvertFile(const Arguments& arguments) {
   Globals globals;
   ConvertFlags flags;
   Options options("convert -f FILE",
-                  "Prints a file of AI Platform, Vertex AI, Optuna or Weights & Biases as an "
-                  "Experiment, and says of each field what it became, what has changed, and what "
-                  "has no counterpart. run, apply and validate take such files, too.");
+                  "Prints a file of AI Platform, Vertex AI, Optuna or Weights & Biases, or an "
+                  "OptimizationJob of Kubeflow's Trainer, as an Experiment, and says of each field "
+                  "what it became, what has changed, and what has no counterpart. run, apply and "
+                  "validate take such files, too. With --to, an Experiment whose trials are "
+                  "TrainJobs as an OptimizationJob.");
   options.Text("-f,--file", &flags.file, "FILE", "a file, or - for stdin");
   options.Word("--from", &flags.source.from, convert::FormatNames(),
                "what it is (default: as it looks)");
+  options.Word("--to", &flags.to, {"experiment", convert::kJobFormat},
+               "what it is to be (default experiment)");
   options.Text("--name", &flags.source.name, "NAME",
                "of the experiment, where the file has none (default: from its name)");
   options.Text("--image", &flags.source.image, "IMAGE",
@@ -98,16 +114,22 @@ StatusOr<int> ConvertFile(const Arguments& arguments) {
   if (flags.file.empty()) return UsageError("give -f FILE");
   if (flags.output.empty()) return UsageError("-o: write yaml, json or the name of a file");
   ASSIGN_OR_RETURN(const TextFile file, ReadTextFile(flags.file));
+  const bool job = flags.to == convert::kJobFormat;
+  const convert::ConvertOptions& given = flags.source;
+  if (job && !(given.from.empty() && given.name.empty() && given.image.empty())) {
+    return UsageError("--from, --name and --image are for files of other systems: not with --to");
+  }
   if (flags.source.name.empty()) flags.source.name = file.experiment_name;
   RETURN_IF_ERROR(AsUsage(ValidateExperimentName(flags.source.name)));
-  const convert::Conversion conversion = convert::Convert(file.text, flags.source);
+  const convert::Conversion conversion =
+      job ? convert::WriteOptimizationJob(file.text) : convert::Convert(file.text, flags.source);
   const int errors = PrintConversionFindings(conversion, file.shown_name);
   if (errors > 0) {
     return absl::InvalidArgumentError(
         absl::StrCat(file.shown_name, " has ", errors, errors == 1 ? " error" : " errors"));
   }
   RETURN_IF_ERROR(WriteConversion(flags, conversion, file.shown_name));
-  RETURN_IF_ERROR(WriteExperiment(flags, conversion, file.shown_name));
+  RETURN_IF_ERROR(WriteConverted(flags, conversion, file.shown_name));
   return kOk;
 }
 

@@ -47,4 +47,10 @@ std::vector<v1::Checkpoint> SelectPrunable(const std::vector<v1::Checkpoint>& al
   return there;
 }
 
+double AdvisedSaveSeconds(double seconds, int64_t preemptions) {
+  constexpr double kRedoneShare = 0.05;  // of the time
+  if (preemptions <= 0 || !(seconds > 0)) return 0;
+  return 2 * kRedoneShare * seconds / static_cast<double>(preemptions);
+}
+
 }  // namespace shirabe::experiment

@@ -2,6 +2,7 @@
 // files are the executor's.
 #pragma once
 
+#include <cstdint>
 #include <set>
 #include <vector>
 
@@ -22,5 +23,10 @@ std::vector<v1::Checkpoint> Candidates(const std::vector<v1::Checkpoint>& all, i
 std::vector<v1::Checkpoint> SelectPrunable(const std::vector<v1::Checkpoint>& all,
                                            const v1::ExperimentSpec& spec,
                                            const std::set<int64_t>& pinned);
+
+// How often to save where attempts that ran so long in all lost so many machines, so that what is
+// done again stays below a twentieth of the time: half an interval is lost, on average. 0 = no
+// preemption says anything yet.
+double AdvisedSaveSeconds(double seconds, int64_t preemptions);
 
 }  // namespace shirabe::experiment

@@ -57,7 +57,7 @@ void AttackedCluster::Handle(kube::FakeExchange& exchange) {
   const kube::FakeRequest& request = exchange.request();
   if (away) return exchange.Reset();
   const Place place = Parse(request.path);
-  if (place.plural.empty()) return exchange.Reply(200, "{}");
+  if (place.plural.empty()) return exchange.Reply(200, kube::Dump({{"resources", kinds}}));
   if (request.method == "POST") return Create(exchange, place);
   if (!place.name.empty()) return Change(exchange, place);
   if (QueryOf(exchange, "watch") == "true") return Watch(exchange, place);

@@ -41,6 +41,9 @@ class AttackedCluster {
   // Of all namespaces.
   std::vector<Json> All(const std::string& plural) const;
 
+  // What each group has, as discovery lists it; set before it is asked.
+  Json kinds = Json::array();
+
   std::atomic<bool> away = false;  // connections are reset
   // The one token that a TokenReview knows, of a person who may do everything; set before it is
   // asked.

@@ -3,7 +3,8 @@
 # Trials that are no Jobs, by Kubeflow's own operators: a PyTorchJob of two pods, of which the
 # master's log is read; a TrainJob, whose pod comes of a runtime, evicted; and a TFJob of one pod,
 # which has all of our injection and is evicted in the middle of its training. An experiment whose
-# kind comes later than itself waits for it.
+# kind comes later than itself waits for it. An OptimizationJob of three TrainJobs, beside one that
+# is not ours.
 set -euo pipefail
 # shellcheck source=tests/cluster/testing.sh
 source "$(dirname "$0")/testing.sh"
@@ -72,6 +73,49 @@ apply_as() {
     kubectl apply -f - >/dev/null
 }
 
+# optimization_job NAME ANNOTATIONS: of three TrainJobs, each of a second.
+optimization_job() {
+  sed "s/NAME/$1/; s#ANNOTATIONS#$2#" <<'END'
+apiVersion: trainer.kubeflow.org/v1alpha1
+kind: OptimizationJob
+metadata: {name: NAME, namespace: jobs, annotations: ANNOTATIONS}
+spec:
+  objectives: [{metric: loss}]
+  searchAlgorithm: {random: {seed: 7}}
+  parameters:
+    - {name: x, searchSpace: {uniform: {min: "0.1", max: "0.9"}}}
+  numTrials: 3
+  parallelTrials: 3
+  trainJobTemplate:
+    spec:
+      runtimeRef: {name: torch-distributed}
+      trainer:
+        image: localhost/tiny:1
+        command:
+          - sh
+          - -c
+          - |
+            echo "both are $KUBEFLOW_TRAINER_OPT_x $KUBEFLOW_TRAINER_OPT_X"
+            echo "loss=$KUBEFLOW_TRAINER_OPT_x"
+            sleep 1
+END
+}
+
+# optimization_job_of USER ANNOTATIONS: one that this user creates.
+optimization_job_of() { optimization_job carols "$2" | kubectl --as "$1" create -f -; }
+
+# job_status NAME JSONPATH
+job_status() {
+  kubectl -n jobs get optimizationjobs.trainer.kubeflow.org "$1" -o "jsonpath=$2"
+}
+
+# refused COMMAND…: by a policy.
+refused() {
+  local said
+  said=$("$@" 2>&1) && return 1
+  grep -q "denied request" <<<"$said"
+}
+
 optimizer() {
   PYTHONPATH=$CLUSTER_CACHE/kubeflow-sdk-0.5.0 "$HERE/cluster.sh" exec "$CLUSTER" \
     python3 "$HERE/optimizer.py" "$@"
@@ -116,6 +160,21 @@ expect "the log of its node" grep -q 'this is .*, of 1 as torch-trainjob-1' "$CL
 expect "its metric" has '"latest":"0\.' kubectl get experiments.kubeflow.org torch-trainjob \
   -o 'jsonpath={.status.currentOptimalTrial}'
 
+step "an OptimizationJob, whose kind has come after the controller"
+kubectl create namespace jobs >/dev/null
+kubectl apply --server-side -f "$HERE/optimizationjobs.yaml" >/dev/null
+established optimizationjobs.trainer.kubeflow.org
+optimization_job upstreams '{}' | kubectl apply -f - >/dev/null
+optimization_job tune '{shirabe.dev/managed-by: shirabe}' | kubectl apply -f - >/dev/null
+kubectl create clusterrole jobs --verb=create,get,patch \
+  --resource=optimizationjobs.trainer.kubeflow.org >/dev/null
+kubectl -n jobs create rolebinding jobs --clusterrole=jobs --user=carol >/dev/null
+expect "an OptimizationJob of who may not make TrainJobs" refused optimization_job_of carol \
+  '{shirabe.dev/managed-by: shirabe}'
+expect "one that is not ours" optimization_job_of carol '{}' >/dev/null
+expect "to make it ours" refused kubectl -n jobs --as carol annotate \
+  optimizationjobs.trainer.kubeflow.org carols shirabe.dev/managed-by=shirabe
+
 step "every call of Kubeflow's OptimizerClient, on a trial whose first attempt is evicted"
 plain_runtime
 kubectl create namespace sdk >/dev/null
@@ -130,6 +189,23 @@ wait "$SUCCESSION" || fail "the TrainJob of its second attempt: $(tail -n 5 "$CL
 tail -n 1 "$CLUSTER/succession"
 optimizer run "$OPTIMIZED" >"$CLUSTER/optimizer.log" 2>&1 &
 OPTIMIZER=$!
+
+step "the OptimizationJob has ended, and the other stands as it stood"
+eventually 120 "its completion" is True job_status tune \
+  '{.status.conditions[?(@.type=="Complete")].status}'
+expect "its TrainJobs" is 3 bash -c "$HERE/cluster.sh exec $CLUSTER kubectl -n jobs get trials \
+  -l katib.kubeflow.org/experiment=tune -o name | wc -l"
+expect "its best" has '^tune-[123] x$' job_status tune \
+  '{.status.result.trainJobName} {.status.result.parameters[0].name}'
+expect "its value" has '^0\.[0-9]+$' job_status tune '{.status.result.parameters[0].value}'
+inside_controller logs tune/1 -n jobs >"$CLUSTER/tune.log"
+expect "its environment" grep -qE '^both are (0\.[0-9]+) (0\.[0-9]+)$' "$CLUSTER/tune.log"
+expect "the other" is "" job_status upstreams '{.status}'
+expect "experiments" is "experiment.kubeflow.org/tune" kubectl -n jobs get \
+  experiments.kubeflow.org -o name
+kubectl -n jobs delete optimizationjobs.trainer.kubeflow.org --all >/dev/null
+eventually 60 "that its experiment is gone" is "" kubectl -n jobs get \
+  experiments.kubeflow.org -o name
 
 step "a TFJob, evicted"
 manifest tf | apply_as tensorflow

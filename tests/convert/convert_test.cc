@@ -68,7 +68,7 @@ TEST_P(GoldenTest, BecomesWhatStandsInItsFileAndReadsBackAsItself) {
 
 INSTANTIATE_TEST_SUITE_P(Files, GoldenTest,
                          testing::Values("ai-platform.yaml", "single-job.yaml", "vertex.yaml",
-                                         "optuna.json", "wandb.yaml"),
+                                         "optuna.json", "wandb.yaml", "optimization-job.yaml"),
                          [](const auto& test) {
                            return absl::StrReplaceAll(test.param, {{".", "_"}, {"-", "_"}});
                          });

@@ -155,9 +155,22 @@ StatusOr<kube::Json> FakeCluster::Apply(const kube::Resource& resource, const Js
   return Store(key, std::move(changed), Type::kModified);
 }
 
-StatusOr<kube::Json> FakeCluster::Patch(const kube::Ref& /*ref*/, kube::PatchType /*type*/,
-                                        const Json& /*patch*/, const std::string& /*subresource*/) {
-  return absl::UnimplementedError("not used here");
+// A merge of the object itself, as kubectl annotate and we do.
+StatusOr<kube::Json> FakeCluster::Patch(const kube::Ref& ref, kube::PatchType type,
+                                        const Json& patch, const std::string& subresource) {
+  if (type != kube::PatchType::kMerge || !subresource.empty()) {
+    return absl::UnimplementedError("not used here");
+  }
+  const std::unique_lock lock(mutex_);
+  const auto found = objects_.find(KeyOf(ref));
+  if (found == objects_.end()) return absl::NotFoundError(ref.name);
+  Json changed = found->second;
+  changed.merge_patch(patch);
+  if (changed == found->second) return changed;
+  if (changed["spec"] != found->second["spec"]) {
+    changed["metadata"]["generation"] = Number(changed, {"metadata", "generation"}) + 1;
+  }
+  return Store(KeyOf(ref), std::move(changed), Type::kModified);
 }
 
 Status FakeCluster::Delete(const kube::Ref& ref, const kube::DeleteOptions& /*options*/) {
@@ -194,9 +207,17 @@ Status FakeCluster::Watch(const kube::Query& query, const kube::WatchOptions& op
   return absl::CancelledError("asked to end");
 }
 
+void FakeCluster::Define(const kube::Resource& resource) {
+  const std::unique_lock lock(mutex_);
+  kinds_[resource.kind] = resource;
+}
+
 StatusOr<kube::Resource> FakeCluster::FindResource(const std::string& /*api_version*/,
                                                    const std::string& kind) {
-  return absl::NotFoundError(kind);
+  const std::unique_lock lock(mutex_);
+  const auto found = kinds_.find(kind);
+  if (found == kinds_.end()) return absl::NotFoundError(kind);
+  return found->second;
 }
 
 StatusOr<kube::Json> FakeCluster::GetPath(const std::string& path) {

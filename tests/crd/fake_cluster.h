@@ -27,6 +27,8 @@ class FakeCluster : public kube::Client {
   std::optional<Json> Find(const kube::Ref& ref);
   std::vector<Json> All(const std::string& plural);
   int writes(const std::string& plural);
+  // A definition is applied: from now on FindResource finds the kind.
+  void Define(const kube::Resource& resource);
   // How long the server takes to make an object, and how many it has made at the same time.
   void set_slowness(absl::Duration slowness) { slowness_ms_ = absl::ToInt64Milliseconds(slowness); }
   int most_made_at_once() const { return most_making_; }
@@ -75,6 +77,7 @@ class FakeCluster : public kube::Client {
   std::map<Key, Json> objects_;
   std::vector<Happened> history_;
   std::map<std::string, int> writes_;  // by Apply
+  std::map<std::string, kube::Resource> kinds_;
 };
 
 }  // namespace shirabe::crd

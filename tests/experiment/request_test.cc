@@ -27,7 +27,8 @@ class RequestTest : public testing::Test {
     std::string text = Replaced(kGood, "  maxTrialCount",
                                 "  metricsCollectorSpec: " + collector + "\n  maxTrialCount");
     text = Replaced(text, "image: python:3.11", "image: python:3.11" + container);
-    const v1::Experiment experiment = ParseOnly(text);
+    v1::Experiment experiment = ParseOnly(text);
+    *experiment.mutable_status()->mutable_shirabe() = status_;
     db::Batch batch;
     batch.experiment = KeyOf(experiment);
     batch.put = {experiment, 0};
@@ -68,6 +69,7 @@ class RequestTest : public testing::Test {
 
   std::unique_ptr<db::Store> store_ = *db::Open("memory:");
   std::unique_ptr<ExperimentState> state_;
+  v1::ShirabeStatus status_;  // of the experiment, before it is opened
   v1::Trial trial_;
   v1::Attempt attempt_;
 };
@@ -111,6 +113,19 @@ TEST_F(RequestTest, TheContractsOwnFileIsTheContractsOwnCopy) {
   EXPECT_EQ(PathOf(Here()), Home().Paths(Key()).metrics_file);
   EXPECT_EQ(PathOf(Copies()), Home().Paths(Key()).metrics_file);
   EXPECT_THAT(PathOf(Copies()), EndsWith("/metrics.jsonl"));
+}
+
+TEST_F(RequestTest, HowOftenToSaveIsToldOnceMachinesWereTakenBack) {
+  const auto told = [this] {
+    Open("{collector: {kind: StdOut}}");
+    return RequestFor(*state_, {trial_, attempt_}, "/work")
+        ->environment["SHIRABE_CHECKPOINT_SECONDS"];
+  };
+  status_.set_seconds(3600);
+  EXPECT_EQ(told(), "");
+  status_.set_preemptions(2);
+  store_ = *db::Open("memory:");
+  EXPECT_EQ(told(), "180") << "a tenth of half an hour";
 }
 
 TEST_F(RequestTest, TheOutputNeedsNoPath) {

@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 import types
 import unittest
 from pathlib import Path
@@ -190,6 +191,19 @@ class Requests(ShirabeTest):
         with self.shirabe.checkpoint(1):
             self.ask(2, "checkpoint")
         self.assertTrue(self.shirabe.should_checkpoint())
+
+    def test_that_come_of_preemptions_alone_are_for_what_is_too_old(self):
+        for every, wanted in (("0.001", True), ("3600", False), ("", False), ("nan", False),
+                              ("often", False), ("-1", False)):
+            os.environ["SHIRABE_CHECKPOINT_SECONDS"] = every
+            time.sleep(0.002)
+            self.assertEqual(self.shirabe.should_checkpoint(), wanted, every)
+        os.environ["SHIRABE_CHECKPOINT_SECONDS"] = "60"
+        with mock.patch("time.monotonic", lambda: 1e9):
+            self.assertTrue(self.shirabe.should_checkpoint())
+            with self.shirabe.checkpoint(1):
+                pass
+            self.assertFalse(self.shirabe.should_checkpoint() or self.shirabe.should_stop())
 
     def test_end_the_program(self):
         for reason, save in (("preempt", True), ("early-stop", False), ("cancel", False)):

@@ -1,6 +1,6 @@
 // The include table of the house: cmd → {crd | service | sidecar | rehearsal | tracking | import |
 // convert} → view → client → experiment → {suggestion | trial | metrics | db} → proto; trial,
-// experiment and crd may use kube; kube, metrics and notify may use net; everyone may use base. A
+// experiment and crd may use kube, crd convert; kube, metrics and notify net; everyone base. A
 // folder may include what stands to its right, never its sibling.
 #include <map>
 #include <set>
@@ -41,7 +41,7 @@ const std::map<std::string, Names>& Table() {
         "view"}},
       {"crd",
        {"base", "proto", "kube", "db", "suggestion", "metrics", "trial", "experiment", "schedule",
-        "client", "view"}},
+        "client", "view", "convert"}},
       {"sidecar", {"base", "proto", "metrics", "trial"}},
       {"cmd", {"base",   "proto",   "net",        "kube",      "artifacts", "suggestion", "metrics",
                "trial",  "notify",  "experiment", "schedule",  "service",   "client",     "view",

@@ -25,12 +25,14 @@ import signal
 import sys
 import tempfile
 import threading
+import time
 from pathlib import Path
 from typing import Any, Dict, Iterator, Optional, Union
 
 __all__ = ["params", "report", "resume", "checkpoint", "should_checkpoint", "should_stop", "done"]
 _RANKS = ("RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID", "LOCAL_RANK")
 _state = {"saved": 0, "terminated": False}  # the last request that was saved for; SIGTERM came
+_clock = {"saved": time.monotonic()}  # when anything was saved last, or this began
 # The trial that a function of this process runs (shirabe.optimize), whose methods have these names.
 _here: "contextvars.ContextVar[Any]" = contextvars.ContextVar("shirabe-trial", default=None)
 
@@ -92,15 +94,17 @@ def checkpoint(step: int) -> Iterator[Path]:
         with _committed(target) as beside:
             yield beside
     _state["saved"] = max(_state["saved"], request)
+    _clock["saved"] = time.monotonic()
 
 
 def should_checkpoint() -> bool:
-    """Whether a checkpoint is wanted now; false again once it is saved."""
+    """Whether a checkpoint is wanted now, by a request or because machines are taken back so often
+    that the last one is too old; false again once it is saved."""
     if _here.get():
         return bool(_here.get().should_checkpoint())
     request = _request()
     wanted = request.get("reason") in ("checkpoint", "preempt")
-    return _agree(wanted and request.get("id", 0) > _state["saved"])
+    return _agree((wanted and request.get("id", 0) > _state["saved"]) or _overdue())
 
 
 def should_stop() -> bool:
@@ -108,6 +112,15 @@ def should_stop() -> bool:
     if _here.get():
         return bool(_here.get().should_stop())
     return _agree(_request().get("reason") in ("preempt", "early-stop", "cancel"))
+
+
+def _overdue() -> bool:
+    """Whether the last checkpoint is older than preemptions of this experiment advise."""
+    try:
+        every = float(os.environ.get("SHIRABE_CHECKPOINT_SECONDS") or "inf")
+    except ValueError:
+        return False
+    return 0 < every <= time.monotonic() - _clock["saved"]
 
 
 def _number(value: Any) -> Union[float, str]:
