@@ -7,6 +7,7 @@
 #   pause    localhost/pause:1                        every pod's first process
 #   tiny     localhost/tiny:1                         busybox: a shell and its tools
 #   digits   docker.io/shirabe/example-digits:0.1     the image of deploy/examples/digits.yaml
+#   seeds    docker.io/shirabe/example-tensorboard:0.1  and Redis, and the trainer of ai-platform
 #   shirabe  localhost/shirabe:test                   build/release/bin/shirabe (deploy/image.sh)
 set -euo pipefail
 HERE=$(cd "$(dirname "$0")" && pwd)
@@ -19,6 +20,10 @@ IMAGES=$CLUSTER_CACHE/images
 inputs() {
   case $1 in
     digits) ls "$SOURCE/sdk/python/shirabe/helper.py" "$SOURCE"/deploy/examples/digits/*.py ;;
+    seeds)
+      inputs digits
+      ls "$HERE"/images/digits/* "$SOURCE"/deploy/examples/{ai-platform/trainer,redis-queue,tensorboard}/*.py
+      ;;
     shirabe) ls "$SOURCE"/deploy/{image.sh,Dockerfile} "$SOURCE/build/release/bin/shirabe" ;;
   esac
   [ ! -d "$HERE/images/$1" ] || find "$HERE/images/$1" -type f | sort
@@ -28,6 +33,7 @@ reference() {
   case $1 in
     pause | tiny) echo "localhost/$1:1" ;;
     digits) echo docker.io/shirabe/example-digits:0.1 ;;
+    seeds) echo docker.io/shirabe/example-tensorboard:0.1 ;;
     shirabe) echo localhost/shirabe:test ;;
     *)
       sed -n '2,/^set /{/^set /d; s/^# \{0,1\}//; p}' "$0" >&2
