@@ -81,7 +81,7 @@ Status StatusOfExchange(const Status& status) {
 }
 
 StatusOr<std::string> ReadPiece(const PutSource& source, int64_t first, int64_t bytes) {
-  ASSIGN_OR_RETURN(std::string piece, ReadRange(source.fd, first, bytes, "what is to be put"));
+  ASSIGN_OR_RETURN(std::string piece, ReadFileRange(source.fd, first, bytes, "what is to be put"));
   if (static_cast<int64_t>(piece.size()) < bytes) {
     return absl::InvalidArgumentError("what is to be put is shorter than it was");
   }

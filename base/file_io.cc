@@ -92,7 +92,8 @@ StatusOr<std::string> ReadAll(const Fd& fd, const std::string& path, int64_t max
   }
 }
 
-StatusOr<std::string> ReadRange(int fd, int64_t offset, int64_t bytes, const std::string& path) {
+StatusOr<std::string> ReadFileRange(int fd, int64_t offset, int64_t bytes,
+                                    const std::string& path) {
   std::string data(static_cast<size_t>(std::max<int64_t>(bytes, 0)), '\0');
   size_t done = 0;
   while (done < data.size()) {

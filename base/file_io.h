@@ -29,7 +29,7 @@ StatusOr<std::string> ReadFile(const std::string& path, int64_t max_bytes = 64 <
 // What is left of an open file; `path` names it in errors. kResourceExhausted as above.
 StatusOr<std::string> ReadAll(const Fd& fd, const std::string& path, int64_t max_bytes);
 // So many bytes from there on, fewer where the file ends before; its offset stays as it is.
-StatusOr<std::string> ReadRange(int fd, int64_t offset, int64_t bytes, const std::string& path);
+StatusOr<std::string> ReadFileRange(int fd, int64_t offset, int64_t bytes, const std::string& path);
 // Seen whole or not at all: written beside, to PATH.tmp, and renamed over; one writer at a time.
 // With `durable`, also after a power cut.
 Status WriteFileAtomic(const std::string& path, const std::string& contents, bool durable = false);

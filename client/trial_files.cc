@@ -280,7 +280,7 @@ StatusOr<v1::FileChunk> TrialFiles::ReadFromFolder(const Folder& folder,
   RETURN_IF_ERROR(CheckVersion(request, piece.version()));
   const int64_t wanted = WantedBytes(request, info.st_size);
   ASSIGN_OR_RETURN(*piece.mutable_data(),
-                   ReadRange(fd->get(), request.offset(), wanted, request.path()));
+                   ReadFileRange(fd->get(), request.offset(), wanted, request.path()));
   if (static_cast<int64_t>(piece.data().size()) < wanted) {
     return absl::AbortedError(request.path() + " has become shorter meanwhile");
   }

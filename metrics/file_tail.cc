@@ -36,7 +36,8 @@ StatusOr<std::optional<TailedFile>> OpenForTail(const std::string& root, const s
 
 StatusOr<std::string> ReadAt(const TailedFile& file, uint64_t offset, uint64_t bytes,
                              const std::string& path) {
-  return ReadRange(file.fd.get(), static_cast<int64_t>(offset), static_cast<int64_t>(bytes), path);
+  return ReadFileRange(file.fd.get(), static_cast<int64_t>(offset), static_cast<int64_t>(bytes),
+                       path);
 }
 
 StatusOr<std::string> Edges(const TailedFile& file, const v1::FileCursor& cursor) {

@@ -96,7 +96,7 @@ bool FileUploader::Open(File& file) {
 bool FileUploader::WasRewritten(const File& file) const {
   if (file.size < file.have) return true;
   const auto bytes = static_cast<int64_t>(file.edge.size());
-  const auto there = ReadRange(file.fd.get(), file.have - bytes, bytes, file.path);
+  const auto there = ReadFileRange(file.fd.get(), file.have - bytes, bytes, file.path);
   return there.ok() && *there != file.edge;
 }
 
@@ -148,7 +148,7 @@ int64_t FileUploader::Cut(const std::string& name, File& file, int64_t bytes,
                           v1::SyncRequest& request) {
   const int64_t offset = file.again ? 0 : file.have;
   const int64_t wanted = std::min(bytes, file.size - offset);
-  auto read = ReadRange(file.fd.get(), offset, wanted, file.path);
+  auto read = ReadFileRange(file.fd.get(), offset, wanted, file.path);
   if (!read.ok()) last_error_ = absl::StrCat(name, ": ", Message(read.status()));
   std::string data = std::move(read).value_or("");
   if (static_cast<int64_t>(data.size()) < wanted) {

@@ -104,13 +104,13 @@ TEST_F(FileTest, TailReadsNoMoreThanItMay) {
 TEST_F(FileTest, ARangeEndsWithTheFile) {
   ASSERT_TRUE(WriteFileAtomic(Path("data"), "0123456789").ok());
   const Fd fd(open(Path("data").c_str(), O_RDONLY));
-  EXPECT_EQ(*ReadRange(fd.get(), 2, 3, "data"), "234");
-  EXPECT_EQ(*ReadRange(fd.get(), 8, 5, "data"), "89");
-  EXPECT_EQ(*ReadRange(fd.get(), 10, 5, "data"), "");
-  EXPECT_EQ(*ReadRange(fd.get(), 0, 0, "data"), "");
-  EXPECT_EQ(*ReadRange(fd.get(), 0, -1, "data"), "");
+  EXPECT_EQ(*ReadFileRange(fd.get(), 2, 3, "data"), "234");
+  EXPECT_EQ(*ReadFileRange(fd.get(), 8, 5, "data"), "89");
+  EXPECT_EQ(*ReadFileRange(fd.get(), 10, 5, "data"), "");
+  EXPECT_EQ(*ReadFileRange(fd.get(), 0, 0, "data"), "");
+  EXPECT_EQ(*ReadFileRange(fd.get(), 0, -1, "data"), "");
   EXPECT_EQ(lseek(fd.get(), 0, SEEK_CUR), 0);
-  const Status closed = ReadRange(-1, 0, 4, "data").status();
+  const Status closed = ReadFileRange(-1, 0, 4, "data").status();
   EXPECT_EQ(Message(closed).substr(0, 17), "cannot read data:");
 }
 

@@ -14,9 +14,11 @@ fail() {
 # opens FILE: it has the version of the header, and says what it finds.
 opens() {
   python3 - "$1" <<'END'
-import ctypes, sys
+import ctypes, re, sys
+header = open("suggestion/gpu/shirabe_cuda.h").read()
 library = ctypes.CDLL(sys.argv[1])
-assert library.shirabe_cuda_version() == 1, "another version of the interface"
+wanted = int(re.search(r"kAbiVersion = (\d+)", header)[1])
+assert library.shirabe_cuda_version() == wanted, "another version of the interface"
 context, info = ctypes.c_void_p(), ctypes.create_string_buffer(1024)
 code = library.shirabe_cuda_open(-1, ctypes.byref(context), info)
 reason = info.raw[128:384].split(b"\0")[0].decode()

@@ -172,7 +172,7 @@ class Copy {
 
   StatusOr<bool> Has(std::string_view data, int64_t offset) const {
     const auto bytes = static_cast<int64_t>(data.size());
-    ASSIGN_OR_RETURN(const std::string there, ReadRange(fd_.get(), offset, bytes, path_));
+    ASSIGN_OR_RETURN(const std::string there, ReadFileRange(fd_.get(), offset, bytes, path_));
     return there == data;
   }
 
