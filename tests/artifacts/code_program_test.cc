@@ -138,6 +138,19 @@ TEST_P(CodeTest, AServerThatIsGoneIsWaitedFor) {
   EXPECT_TRUE(fs::exists(cli_.Path("seen")));
 }
 
+TEST_P(CodeTest, AServerThatRefusesIsSaidWithoutASecret) {
+  if (server_ == nullptr) GTEST_SKIP() << "a directory asks for no secret";
+  const std::string package = UploadIt();
+  const std::string file = Spec("shirabe: {code: {store: team, package: \"" + package + "\"}}", 1);
+  server_->CredentialFile("not-the-secret");
+  const auto run = cli_.Start({"run", "-f", file, "--stores", stores_});
+  EXPECT_TRUE(Eventually([&] { return absl::StrContains(Events(), "CodeNotFetched"); }))
+      << run->Err();
+  EXPECT_THAT(Events(), AllOf(HasSubstr("403"), Not(HasSubstr("not-the-secret")),
+                              Not(HasSubstr("Signature="))));
+  EXPECT_FALSE(fs::exists(cli_.Path("seen")));
+}
+
 // Killed while it waits for the store: the same command goes on, and what is half there is none.
 TEST_P(CodeTest, KilledWhileItFetchesTheSameCommandGoesOn) {
   if (server_ == nullptr) GTEST_SKIP() << "a directory does not make anyone wait";
