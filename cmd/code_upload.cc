@@ -14,6 +14,7 @@
 #include "artifacts/retries.h"
 #include "base/file_io.h"
 #include "base/printable.h"
+#include "base/sha256.h"
 #include "base/text/number.h"
 #include "cmd/terminal.h"
 
@@ -59,6 +60,19 @@ StatusOr<std::string> FolderToPack(const std::string& folder) {
   return UsageError(Quoted(Printable(folder)) + " is no folder: name the one that has the program");
 }
 
+// Whether these very bytes are there: what was damaged is put there again.
+bool Holds(artifacts::ArtifactStore& store, const std::string& key,
+           const artifacts::Packed& packed) {
+  const auto there = store.Head(key, {});
+  if (!there.ok() || there->bytes != packed.bytes) return false;
+  Sha256 hash;
+  const auto add = [&](std::string_view piece) {
+    hash.Add(piece);
+    return absl::OkStatus();
+  };
+  return store.Get(key, {}, add, {}).ok() && hash.Hex() == packed.sha256;
+}
+
 }  // namespace
 
 void AddCode(Options& options, std::string* folder) {
@@ -77,8 +91,7 @@ StatusOr<v1::CodePackage> UploadCode(const CodeUpload& upload, const StoreTableP
   const std::string key = artifacts::PackageKey(upload.prefix, packed.sha256);
   RETURN_IF_ERROR(Prefix("--prefix", artifacts::ValidateObjectKey(key)));
   artifacts::RetryingStore store(whole.get(), {});
-  const auto there = store.Head(key, {});
-  const bool known = there.ok() && there->bytes == packed.bytes;
+  const bool known = Holds(store, key, packed);
   if (!known) {
     RETURN_IF_ERROR(
         Prefix("store " + name, store.Put(key, {archive.get(), packed.bytes, packed.sha256}, {})));

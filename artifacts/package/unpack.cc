@@ -21,6 +21,7 @@ namespace {
 
 constexpr size_t kFeedBytes = 256 << 10;
 constexpr int64_t kHeaderBytesOfEntry = 4096;  // more than headers of usual names take
+constexpr int64_t kFlushedOneByOne = 64;
 constexpr mode_t kFileMode = 0444;
 constexpr mode_t kProgramMode = 0555;
 
@@ -69,8 +70,10 @@ class FolderMaker : public TarSink {
   Status End() override {
     if (!file_.valid()) return absl::OkStatus();
     const Fd done = std::exchange(file_, Fd());
-    if (fchmod(done.get(), mode_) == 0) return absl::OkStatus();
-    return ErrnoStatus("cannot set the mode of " + Printable(path_), errno);
+    if (fchmod(done.get(), mode_) != 0) {
+      return ErrnoStatus("cannot set the mode of " + Printable(path_), errno);
+    }
+    return few() ? Flush(done.get(), path_) : absl::OkStatus();
   }
 
   // The links, then the folders' modes, innermost first, then all of it on the disk.
@@ -82,18 +85,27 @@ class FolderMaker : public TarSink {
     }
     for (auto path = folders_.rbegin(); path != folders_.rend(); ++path) {
       ASSIGN_OR_RETURN(const Fd folder, Folder(*path));
-      if (fchmod(folder.get(), kProgramMode) != 0) {
-        return ErrnoStatus("cannot set the mode of " + Printable(*path), errno);
-      }
+      RETURN_IF_ERROR(Seal(folder.get(), *path));
     }
-    if (fchmod(root_.get(), kProgramMode) != 0) {
-      return ErrnoStatus("cannot set the mode of the package", errno);
-    }
-    return syncfs(root_.get()) == 0 ? absl::OkStatus()
-                                    : ErrnoStatus("cannot flush the package", errno);
+    RETURN_IF_ERROR(Seal(root_.get(), "the package"));
+    if (few() || syncfs(root_.get()) == 0) return absl::OkStatus();
+    return ErrnoStatus("cannot flush the package", errno);
   }
 
  private:
+  // Flushed one by one; of more than these the file system is, once.
+  bool few() const { return entries_ <= kFlushedOneByOne; }
+  static Status Flush(int fd, const std::string& path) {
+    return fsync(fd) == 0 ? absl::OkStatus()
+                          : ErrnoStatus("cannot flush " + Printable(path), errno);
+  }
+  Status Seal(int folder, const std::string& path) const {
+    if (fchmod(folder, kProgramMode) != 0) {
+      return ErrnoStatus("cannot set the mode of " + Printable(path), errno);
+    }
+    return few() ? Flush(folder, path) : absl::OkStatus();
+  }
+
   static std::string FolderOf(const std::string& path) {
     const size_t cut = path.rfind('/');
     return cut == std::string::npos ? "" : path.substr(0, cut);

@@ -126,7 +126,7 @@ StatusOr<int> ApplyOrCreate(const Arguments& arguments, Options& options, bool o
   ASSIGN_OR_RETURN(const bool done, ParseAll(options, globals, arguments));
   if (done) return 0;
   if (flags.code.empty() && !globals.stores.empty()) {
-    return UsageError("--stores goes with --code DIR: whoever runs the experiment has its own");
+    return UsageError("--stores goes with --code DIR: what runs the experiment has its own");
   }
   if (!flags.from.empty()) return CreateFrom(globals, flags);
   if (flags.files.empty()) return UsageError("give -f FILE");

@@ -4,10 +4,16 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <sys/file.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <condition_variable>
+#include <csignal>
 #include <filesystem>
 #include <mutex>
 
@@ -118,6 +124,57 @@ TEST_F(CodeCacheTest, OneProcessAtATime) {
   EXPECT_EQ(reads_, 0);
   lock = Fd();
   EXPECT_TRUE(Fill(archive_).ok());
+}
+
+TEST_F(CodeCacheTest, AFullDiskIsSaidAndNothingIsLeft) {
+  const std::string large = RawPackage({{.name = "data", .bytes = ManyBytes(1 << 20)}});
+  rlimit before;
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+  const auto handler = signal(SIGXFSZ, SIG_IGN);
+  // First the archive finds no room, then what is unpacked of it.
+  for (const rlim_t bytes : {large.size() / 2, large.size() + 1000}) {
+    const rlimit little{bytes, before.rlim_max};
+    ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &little), 0);
+    const Status status = cache_.Fill(HexSha256(large), Source(large), {});
+    ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
+    EXPECT_TRUE(absl::IsResourceExhausted(status)) << status;
+    EXPECT_EQ(Entries(), 0u);
+  }
+  signal(SIGXFSZ, handler);
+  EXPECT_TRUE(cache_.Fill(HexSha256(large), Source(large), {}).ok());
+}
+
+// Whenever it is killed: what is there afterwards is whole or nothing, and the next one has it.
+TEST_F(CodeCacheTest, KilledAtAnyTimeHalfAPackageIsNone) {
+  std::vector<RawEntry> entries;
+  for (int i = 0; i < 100; ++i) {
+    entries.push_back({.name = absl::StrCat("d", i % 7, "/f", i), .bytes = std::string(2000, 'x')});
+  }
+  const std::string package = RawPackage(entries);
+  const std::string digest = HexSha256(package);
+  const auto files = [&] {
+    const fs::recursive_directory_iterator all(cache_.PathOf(digest));
+    return std::count_if(begin(all), end(all),
+                         [](const auto& one) { return one.is_regular_file(); });
+  };
+  int half = 0;
+  for (int i = 0; i < 8; ++i) {
+    const pid_t child = fork();
+    if (child == 0) {
+      cache_.Fill(digest, Source(package), {}).IgnoreError();
+      _exit(0);
+    }
+    poll(nullptr, 0, 3 * i);
+    kill(child, SIGKILL);
+    ASSERT_EQ(waitpid(child, nullptr, 0), child);
+    half += fs::exists(cache_.PathOf(digest) + ".tmp") ? 1 : 0;
+    EXPECT_TRUE(!cache_.Has(digest) || files() == 100);
+    ASSERT_TRUE(cache_.Fill(digest, Source(package), {}).ok());
+    EXPECT_EQ(files(), 100);
+    ASSERT_TRUE(cache_.Remove(digest).ok());
+    EXPECT_EQ(Entries(), 0u);
+  }
+  RecordProperty("killed while it unpacked", half);
 }
 
 // ---- for experiments ----------------------------------------------------------------------------

@@ -6,6 +6,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "base/sha256.h"
 #include "tests/artifacts/s3_server.h"
 #include "tests/integration/cli.h"
 #include "tests/support/small_spec.h"
@@ -100,6 +101,28 @@ TEST_P(CodeTest, RunUploadsByItself) {
   EXPECT_THAT(other.err, HasSubstr("spec.shirabe.code"));
 }
 
+TEST_P(CodeTest, ApplyAndCreateUploadToo) {
+  const std::string file =
+      Spec("shirabe: {artifacts: {store: team, prefix: vision, outputs: true}}");
+  const std::vector<std::string> more = {"-f",       file,   "--code", cli_.Path("code"),
+                                         "--stores", stores_};
+  for (const char* verb : {"create", "apply"}) {
+    std::vector<std::string> words = {verb};
+    words.insert(words.end(), more.begin(), more.end());
+    const Outcome done = cli_.Run(words);
+    EXPECT_EQ(done.code, 0) << done.err;
+  }
+  const std::string stored = cli_.Run({"get", "experiment/small", "-o", "yaml"}).out;
+  EXPECT_THAT(stored, AllOf(HasSubstr("package: sha256:"), HasSubstr("prefix: vision")));
+  EXPECT_FALSE(fs::is_empty(objects_ + "/default/vision/code"));
+  EXPECT_THAT(
+      cli_.Run({"apply", "-f", file, "-f", file, "--code", cli_.Path("code"), "--stores", stores_})
+          .err,
+      HasSubstr("--code is of one experiment"));
+  EXPECT_THAT(cli_.Run({"apply", "-f", file, "--stores", stores_}).err,
+              HasSubstr("--stores goes with --code DIR"));
+}
+
 TEST_P(CodeTest, WhatIsNotThereIsTheCauseOfTheAttempt) {
   const std::string package = "sha256:" + std::string(64, '0');
   const Outcome run =
@@ -122,6 +145,12 @@ TEST_P(CodeTest, OtherBytesAreNeverRun) {
   EXPECT_NE(run.code, 0);
   EXPECT_FALSE(fs::exists(cli_.Path("owned")));
   EXPECT_THAT(Events(), HasSubstr("has another digest"));
+  // To upload it again mends it, also where other bytes of the same length are there.
+  EXPECT_EQ(UploadIt(), package);
+  const std::string bytes = ReadFile(Object(package)).value_or("");
+  ASSERT_TRUE(WriteFileAtomic(Object(package), std::string(bytes.size(), 'x')).ok());
+  EXPECT_EQ(UploadIt(), package);
+  EXPECT_EQ(HexSha256(ReadFile(Object(package)).value_or("")), package.substr(7));
 }
 
 TEST_P(CodeTest, AServerThatIsGoneIsWaitedFor) {
@@ -136,6 +165,19 @@ TEST_P(CodeTest, AServerThatIsGoneIsWaitedFor) {
   server_->Start();
   EXPECT_EQ(run->Wait().code, 0) << run->Err();
   EXPECT_TRUE(fs::exists(cli_.Path("seen")));
+}
+
+TEST_P(CodeTest, AServerThatRefusesIsSaidWithoutASecret) {
+  if (server_ == nullptr) GTEST_SKIP() << "a directory asks for no secret";
+  const std::string package = UploadIt();
+  const std::string file = Spec("shirabe: {code: {store: team, package: \"" + package + "\"}}", 1);
+  server_->CredentialFile("not-the-secret");
+  const auto run = cli_.Start({"run", "-f", file, "--stores", stores_});
+  EXPECT_TRUE(Eventually([&] { return absl::StrContains(Events(), "CodeNotFetched"); }))
+      << run->Err();
+  EXPECT_THAT(Events(), AllOf(HasSubstr("403"), Not(HasSubstr("not-the-secret")),
+                              Not(HasSubstr("Signature="))));
+  EXPECT_FALSE(fs::exists(cli_.Path("seen")));
 }
 
 // Killed while it waits for the store: the same command goes on, and what is half there is none.

@@ -213,10 +213,9 @@ TEST_F(PackageTest, NoChainOfLinksLeadsOut) {
 }
 
 TEST_F(PackageTest, ModesAreNotTaken) {
-  ASSERT_TRUE(
-      UnpackFrom(RawPackage({{.name = "s", .bytes = "x", .mode = 06777}, {.name = "t", .mode = 07666}}),
-                 "m")
-          .ok());
+  const std::vector<RawEntry> entries = {{.name = "s", .bytes = "x", .mode = 06777},
+                                         {.name = "t", .mode = 07666}};
+  ASSERT_TRUE(UnpackFrom(RawPackage(entries), "m").ok());
   struct stat info;
   ASSERT_EQ(stat(Path("m/s").c_str(), &info), 0);
   EXPECT_EQ(info.st_mode & 07777, 0555u);

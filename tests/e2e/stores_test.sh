@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # The example of artifact stores, with a real S3 server: checkpoints are in the bucket; the machine
 # is lost in the middle with all of its files, and the same command goes on from the copies. Then
-# the files are lost once more, and models come back from the bucket, here and through a server. Then
-# the program itself comes from there.
+# the files are lost once more, and models come back from the bucket, here and through a server.
+# Then the program itself comes from there.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 # shellcheck source=tests/support/until_true.sh

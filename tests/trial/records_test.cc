@@ -132,7 +132,7 @@ TEST(EnvironmentTest, ParsesAndLayers) {
   EXPECT_EQ(merged.at("SHIRABE_ATTEMPT_ID"), "id");
 }
 
-// Whoever else has set it, and whatever trial this one runs in.
+// Also where others set it, and within another trial.
 TEST(EnvironmentTest, PythonpathBeginsWithTheCode) {
   const Environment outer = {{"SHIRABE_CODE_DIR", "/outer"}, {"PYTHONPATH", "/inherited"}};
   const Environment code = {{"SHIRABE_CODE_DIR", "/code"}};

@@ -112,6 +112,10 @@ Status CodePackages::FetchNow(const v1::CodePackage& package, const std::string&
   const Status status = cache_.Fill(
       digest, [&](const artifacts::PieceSink& sink) { return store.Get(name, {}, sink, stop); },
       stop);
+  if (absl::IsDataLoss(status)) {
+    return absl::DataLossError(
+        absl::StrCat(name, ": ", Message(status), ": put it there again with shirabe upload"));
+  }
   if (!absl::IsNotFound(status)) return status;
   return absl::NotFoundError(
       absl::StrCat("there is no ", name, ": put it there with shirabe upload"));

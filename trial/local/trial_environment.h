@@ -4,7 +4,7 @@
 //   1. the environment of shirabe itself        2. the request's part of the contract
 //   3. the paths of the contract                4. the devices    5. the container's env
 //   6. SHIRABE_ATTEMPT_ID, by which a lost attempt's processes are found
-// Where the contract names a folder of code, PYTHONPATH begins with it, whoever else has set it.
+// Where the contract names a folder of code, PYTHONPATH begins with it, also where others set it.
 // A trial that asks for no GPU gets no CUDA_VISIBLE_DEVICES from us: it sees what the same command
 // would see by hand. Pure but for the file system; any thread.
 #pragma once
