@@ -40,7 +40,7 @@ struct Note {
 };
 
 struct Conversion {
-  std::string format = {};         // one of FormatNames()
+  std::string format = {};         // one of FormatNames(); "experiment" of what has an object
   v1::Experiment experiment = {};  // without defaults; complete only if no finding is an error
   std::vector<Note> notes = {};    // in the order of the file
   std::vector<experiment::Finding> findings = {};

@@ -59,6 +59,7 @@ class JobWriter {
     if (!annotations_.empty()) annotations_[kJobManagedBy] = kJobManager;
     for (const auto& [key, value] : annotations_.items()) metadata_["annotations"][key] = value;
     Conversion written;
+    written.format = "experiment";
     written.object = {{"apiVersion", kTrainerVersion},
                       {"kind", kOptimizationJob},
                       {"metadata", metadata_},

@@ -52,7 +52,7 @@ Status WriteConversion(const ConvertFlags& flags, const convert::Conversion& con
   const std::string lines = convert::ReportLines(conversion, file);
   if (flags.report.empty()) {
     if (flags.output == "json" || IsQuiet()) return absl::OkStatus();
-    const std::string what = conversion.format.empty()
+    const std::string what = !conversion.object.is_null()
                                  ? "to an OptimizationJob"
                                  : "from " + convert::FormatTitle(conversion.format);
     ProgressLine(lines + what + ": " + convert::Summary(conversion));

@@ -90,6 +90,32 @@ TEST_F(ConvertAttack, WhatLooksLikeAVariableStaysText) {
   EXPECT_THAT(outcome.err, Not(HasSubstr("\x1b"))) << "a report must not steer a terminal";
 }
 
+TEST_F(ConvertAttack, AnExperimentThatIsToCrossIsHeldToTheSameRules) {
+  const auto cross = [this](const std::string& text) {
+    return cli_.Run(
+        {"convert", "--to", "optimization-job", "-f", cli_.Write("experiment.yaml", text)});
+  };
+  const std::string head = "apiVersion: kubeflow.org/v1beta1\nkind: Experiment\n";
+  for (const auto& [text, words] : std::vector<std::pair<std::string, std::string>>{
+           {head + "spec: " + std::string(5'000, '[') + "\n", "more than 64 levels"},
+           {head + "---\n" + head, "is required"},
+           {"trainingInput: {}\n", "apiVersion"},
+           {"", "no document"},
+           {head + "metadata: {name: '../../etc'}\n", "metadata.name"}}) {
+    const Outcome outcome = cross(text);
+    EXPECT_EQ(outcome.code, 5) << text.substr(0, 100) << outcome.err.substr(0, 500);
+    EXPECT_THAT(outcome.err, HasSubstr(words));
+    EXPECT_EQ(outcome.out, "");
+  }
+  for (const Words& words :
+       {Words{"--to", "job"}, Words{"--to", "optimization-job", "--from", "wandb"},
+        Words{"--to", "optimization-job", "--name", "a"}}) {
+    Words call = {"convert", "-f", cli_.Path("experiment.yaml")};
+    call.insert(call.end(), words.begin(), words.end());
+    EXPECT_EQ(cli_.Run(call).code, 2) << absl::StrJoin(call, " ");
+  }
+}
+
 TEST_F(ConvertAttack, AJobThatACommandLineMakesIsHeldToTheSameRules) {
   for (const Words& words :
        {Words{"jobs", "submit", "training", "../../etc/passwd/and/what/follows/it/there"},

@@ -59,12 +59,15 @@ class OptimizationAttackTest : public ControllerAttackTest {
     EXPECT_TRUE(cmd::Eventually([&] { return !Conditions(name).empty(); })) << controller_->Err();
     return Conditions(name);
   }
-  // Nothing is made for it, and it is said why.
-  void ExpectRefused(const Json& job, const std::string& words) {
-    Put(job);
-    const std::string name = kube::NameOf(job);
-    EXPECT_THAT(Await(name), AllOf(HasSubstr("Created=False"), HasSubstr(words)));
-    EXPECT_TRUE(cluster_.Find(CollectionOf("red") + "/" + name).is_null()) << name;
+  // Nothing is made for any of them, and it is said why, with these words.
+  void ExpectRefused(const std::vector<std::pair<Json, std::string>>& jobs) {
+    for (const auto& [job, words] : jobs) Put(job);
+    for (const auto& [job, words] : jobs) {
+      const std::string name = kube::NameOf(job);
+      EXPECT_THAT(Await(name), AllOf(HasSubstr("Created=False"), HasSubstr(words)));
+      EXPECT_LT(Conditions(name).size(), 20'000u);
+      EXPECT_TRUE(cluster_.Find(CollectionOf("red") + "/" + name).is_null()) << name;
+    }
   }
   void ExpectNothingElsewhere() {
     for (const std::string& request : cluster_.requests()) {
@@ -98,13 +101,13 @@ TEST_F(OptimizationAttackTest, AnnotationsOfAnAttackerAreNamedAndMakeNothing) {
       {"early-stopping", "\x1b[31m", "early-stopping"},
       {"early-stopping-settings", "a=b", "early-stopping"},
       {"host-path", "/etc", "host-path"}};
-  int number = 0;
+  std::vector<std::pair<Json, std::string>> jobs;
   for (const std::vector<std::string>& one : all) {
-    Json job = Job("job" + std::to_string(++number));
+    Json job = Job("job" + std::to_string(jobs.size()));
     job["metadata"]["annotations"]["shirabe.dev/" + one[0]] = one[1];
-    ExpectRefused(job, one[2]);
-    EXPECT_LT(Conditions(kube::NameOf(job)).size(), 20'000u);
+    jobs.emplace_back(job, one[2]);
   }
+  ExpectRefused(jobs);
   ExpectNothingElsewhere();
   ExpectAlive();
 }
@@ -112,11 +115,11 @@ TEST_F(OptimizationAttackTest, AnnotationsOfAnAttackerAreNamedAndMakeNothing) {
 // attacks: CRD OptimizationJob spec
 TEST_F(OptimizationAttackTest, SpecsThatNoApiServerWouldAcceptAreRefused) {
   StartController();
-  int number = 0;
+  std::vector<std::pair<Json, std::string>> jobs;
   const auto refuse = [&](const std::string& words, const std::function<void(Json&)>& change) {
-    Json job = Job("spec" + std::to_string(++number));
+    Json job = Job("spec" + std::to_string(jobs.size()));
     change(job["spec"]);
-    ExpectRefused(job, words);
+    jobs.emplace_back(job, words);
   };
   const auto range = [](Json& spec) -> Json& {
     return spec["parameters"][0]["searchSpace"]["uniform"];
@@ -126,7 +129,7 @@ TEST_F(OptimizationAttackTest, SpecsThatNoApiServerWouldAcceptAreRefused) {
   refuse("must be", [&](Json& spec) { range(spec)["min"] = Json::array(); });
   refuse("lower it", [&](Json& spec) { range(spec)["min"] = "2"; });
   refuse("at most 64", [&](Json& spec) { range(spec)["min"] = std::string(65, '0'); });
-  refuse("is required", [](Json& spec) { spec.erase("trainJobTemplate"); });
+  refuse("must be the spec", [](Json& spec) { spec.erase("trainJobTemplate"); });
   refuse("must be the spec", [](Json& spec) { spec["trainJobTemplate"]["spec"] = "x"; });
   refuse("cannot be set in a template", [](Json& spec) {
     spec["trainJobTemplate"]["metadata"] = {{"name", "x"}, {"namespace", "kube-system"}};
@@ -149,6 +152,7 @@ TEST_F(OptimizationAttackTest, SpecsThatNoApiServerWouldAcceptAreRefused) {
       spec["parameters"].push_back(more);
     }
   });
+  ExpectRefused(jobs);
   ExpectNothingElsewhere();
   ExpectAlive();
 }

@@ -1,6 +1,7 @@
 // What sidecars tell the executor of their attempts, and what they are told.
 #include "absl/strings/escaping.h"
 #include "tests/trial/kubernetes_fixture.h"
+#include "trial/kubernetes/cluster_actions.h"
 
 namespace shirabe::trial {
 namespace {
@@ -85,6 +86,70 @@ TEST_F(KubernetesTest, ItsStateIsWhatObserveShows) {
   EXPECT_EQ(seen.checkpoints[0].trial(), 1);
   EXPECT_EQ(seen.checkpoints[0].attempt(), 2);
   EXPECT_THAT(seen.refused, SizeIs(1));
+}
+
+const kube::Resource kWorkloads{"kueue.x-k8s.io", "v1beta2", "workloads", "Workload"};
+
+void PutWorkload(kube::FakeCluster& cluster, const std::string& name, const std::string& uid) {
+  cluster.Put(
+      kWorkloads,
+      {{"metadata",
+        {{"name", name}, {"namespace", "lab"}, {"labels", {{"kueue.x-k8s.io/job-uid", uid}}}}}});
+}
+
+std::string BoostOf(kube::FakeCluster& cluster, const std::string& name) {
+  const Json workload = cluster.Get({kWorkloads, "lab", name}).value_or(Json());
+  return AnnotationOf(workload, "kueue.x-k8s.io/priority-boost");
+}
+
+TEST_F(KubernetesTest, KueueIsToldOfEachAttemptThatHasSaved) {
+  cluster_.AddKind(kWorkloads);
+  int64_t step = 0;
+  const auto save = [&](const AttemptKey& key) {
+    v1::SyncRequest request = Request(key);
+    *request.mutable_state()->add_checkpoints() = Saved(key, ++step);
+    EXPECT_TRUE(executor().Sync(request).ok());
+  };
+  for (const AttemptKey& key : {Nth(1), Nth(2, 3), Nth(3)}) {
+    Run(key);
+    Json job = *cluster_.Get(JobRef(key));
+    if (key != Nth(3)) job["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] = "night";
+    cluster_.Put(Jobs(), job);
+    PutWorkload(cluster_, AttemptName(key), UidOf(job));
+  }
+  PutWorkload(cluster_, "others", "another");
+  save(Nth(3));  // in no queue
+  const auto told = [&](const AttemptKey& key, const std::string& boost) {
+    return Await([&] {
+      save(key);
+      return BoostOf(cluster_, AttemptName(key)) == boost;
+    });
+  };
+  EXPECT_TRUE(told(Nth(1), "-1"));
+  EXPECT_TRUE(told(Nth(2, 3), "1"));
+  EXPECT_EQ(BoostOf(cluster_, AttemptName(Nth(3))), "");
+  EXPECT_EQ(BoostOf(cluster_, "others"), "");
+}
+
+TEST(PriorityBoostTest, IsWrittenWhereItChanges) {
+  EXPECT_EQ(PriorityBoost(1), -1);
+  EXPECT_EQ(PriorityBoost(4), 2);
+  EXPECT_EQ(PriorityBoost(100), 4);
+  kube::FakeCluster cluster;
+  const Json job = {{"metadata", {{"name", "a"}, {"namespace", "lab"}, {"uid", "u"}}}};
+  EXPECT_TRUE(PublishBoost(cluster, job, 2).ok()) << "there is no Kueue";
+  cluster.AddKind(kWorkloads);
+  EXPECT_TRUE(PublishBoost(cluster, job, 2).ok()) << "it has no Workload";
+  PutWorkload(cluster, "a", "u");
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(PublishBoost(cluster, job, 2).ok());
+  EXPECT_EQ(BoostOf(cluster, "a"), "2");
+  EXPECT_EQ(cluster.Calls("patch"), 1);
+  EXPECT_TRUE(PublishBoost(cluster, job, -1).ok());
+  EXPECT_EQ(BoostOf(cluster, "a"), "-1");
+  cluster.before = [](const std::string& verb, const kube::Ref&) {
+    return verb == "list" ? absl::PermissionDeniedError("no right") : absl::OkStatus();
+  };
+  EXPECT_TRUE(absl::IsPermissionDenied(PublishBoost(cluster, job, 3)));
 }
 
 TEST_F(KubernetesTest, ANodeThatIsAboutToGoMeansACheckpointNow) {

@@ -199,6 +199,32 @@ Status DeleteAllOf(kube::Client& client, const TrialKey& trial, const ObjectKind
   return first;
 }
 
+bool IsQueued(const Json& object) {
+  return !Text(object, {"metadata", "labels", "kueue.x-k8s.io/queue-name"}).empty();
+}
+
+int PriorityBoost(int32_t attempt) { return std::clamp(attempt - 1, 0, 5) - 1; }
+
+Status PublishBoost(kube::Client& client, const Json& object, int boost) {
+  constexpr char kBoost[] = "kueue.x-k8s.io/priority-boost";
+  auto workloads = client.FindResource("kueue.x-k8s.io/v1beta2", "Workload");
+  if (!workloads.ok()) workloads = client.FindResource("kueue.x-k8s.io/v1beta1", "Workload");
+  if (!workloads.ok()) return UnlessGone(workloads.status());
+  const kube::Query query{*workloads, NamespaceOf(object),
+                          "kueue.x-k8s.io/job-uid=" + UidOf(object), ""};
+  ASSIGN_OR_RETURN(const Json list, client.List(query));
+  const std::string value = absl::StrCat(boost);
+  for (const Json& workload : Items(At(list, {"items"}))) {
+    if (AnnotationOf(workload, kBoost) == value) continue;
+    const kube::Ref ref{*workloads, NamespaceOf(workload), NameOf(workload)};
+    const Json patch = {
+        {"metadata", {{"uid", UidOf(workload)}, {"annotations", {{kBoost, value}}}}}};
+    const Status patched = client.Patch(ref, kube::PatchType::kMerge, patch, "").status();
+    RETURN_IF_ERROR(UnlessGone(patched));
+  }
+  return absl::OkStatus();
+}
+
 StatusOr<std::string> ReadLogOf(kube::Client& client, const Json& pod, const std::string& container,
                                 int64_t limit) {
   std::string text;

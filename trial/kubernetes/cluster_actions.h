@@ -70,6 +70,16 @@ Status RemoveLogFinalizer(kube::Client& client, Json pod);
 // Tells the operator of an object to end its pods, and to make no others.
 Status SuspendObject(kube::Client& client, const kube::Ref& ref, const std::string& uid);
 
+// Kueue decides what runs, and what gives way to others, where an object is in one of its queues
+// (the label kueue.x-k8s.io/queue-name). The annotation kueue.x-k8s.io/priority-boost of the
+// object's Workload adds to its priority (KEP-7990).
+bool IsQueued(const Json& object);
+// Of an attempt that has just saved, and so loses least if it is the one: one below others of its
+// priority, but one above that for each attempt that its trial has lost before, at most five.
+int PriorityBoost(int32_t attempt);
+// OK as well where there is no such Workload, or no Kueue that has them.
+Status PublishBoost(kube::Client& client, const Json& object, int boost);
+
 // Deletes an object and, in the background, its pods. `uid` "" = whichever has the name.
 Status DeleteObject(kube::Client& client, const kube::Ref& ref, const std::string& uid);
 

@@ -1,10 +1,12 @@
 #include "trial/kubernetes/sidecar_sync.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "base/log.h"
 #include "base/timestamp.h"
+#include "trial/kubernetes/cluster_actions.h"
 #include "trial/kubernetes/removal_records.h"
 #include "trial/local/supervisor_records.h"
 
@@ -33,6 +35,11 @@ void FillRequest(PodAttempt& attempt, v1::SyncReply& reply) {
   *reply.mutable_request()->mutable_deadline() = ToProto(request.deadline);
 }
 
+int64_t NewestStep(const PodAttempt& attempt) {
+  const auto& all = attempt.observed.checkpoints;  // by step
+  return all.empty() ? -1 : all.back().step();
+}
+
 }  // namespace
 
 StatusOr<v1::SyncReply> SidecarSync::Sync(const v1::SyncRequest& request,
@@ -50,12 +57,15 @@ StatusOr<v1::SyncReply> SidecarSync::Sync(const v1::SyncRequest& request,
   bool news = false;
   bool ending = false, spoken_of = false;
   CheckpointPruner::Checkpoints deleted;
+  std::optional<kube::Ref> saved;  // the object of an attempt that has a newer checkpoint
   const absl::Duration interval = SyncInterval(context_.timeouts, parts_.attempts->size());
   // It may have ended meanwhile.
   RETURN_IF_ERROR(parts_.attempts->Admit(key, id, [&](PodAttempt& attempt) {
     const bool first = !attempt.heard;
     attempt.heard = context_.clock->Monotonic();
+    const int64_t newest = NewestStep(attempt);
     if (request.has_state()) news = ApplyPodState(request.state(), attempt) || attempt.unsaved;
+    if (NewestStep(attempt) > newest) saved = attempt.ref;
     attempt.unsaved = news;
     ending = attempt.progress.over || attempt.stop;
     spoken_of = first && !attempt.unheard_why.empty();
@@ -68,9 +78,22 @@ StatusOr<v1::SyncReply> SidecarSync::Sync(const v1::SyncRequest& request,
   parts_.pruner->FillReply(key, deleted, reply);
   for (v1::FileHave& have : taken.have) *reply.add_files() = std::move(have);
   if (news) RETURN_IF_ERROR(Save(key, request.state()));
+  if (saved) TellKueue(key, *saved);
   // That it lives is all that most requests of many sidecars tell, and the agenda counts on that.
   if (news || ending || spoken_of) parts_.watcher->Examine(key);
   return reply;
+}
+
+// In the background: nothing here waits for it, and the next checkpoint tells it again.
+void SidecarSync::TellKueue(const AttemptKey& key, const kube::Ref& saved) {
+  const auto object = context_.view->FindObject(saved);
+  if (!object || !IsQueued(*object)) return;
+  context_.run([client = context_.client, key, object = *object] {
+    const Status told = PublishBoost(*client, object, PriorityBoost(key.number));
+    if (told.ok() || absl::IsPermissionDenied(told)) return;  // an install without that right
+    Log(LogLevel::kWarning, "failed to tell Kueue that an attempt has saved",
+        {{"attempt", AttemptName(key)}, {"error", Message(told)}});
+  });
 }
 
 // Before the answer: what was acknowledged is not told again.

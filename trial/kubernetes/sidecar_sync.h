@@ -38,6 +38,7 @@ class SidecarSync {
                                  const std::string& bearer);
   bool IsItsPod(const PodAttempt& attempt, const std::string& uid) const;
   bool IsSecondary(const PodAttempt& attempt, const std::string& uid) const;
+  void TellKueue(const AttemptKey& key, const kube::Ref& saved);
   Status Save(const AttemptKey& key, const v1::PodState& state);
 
   const ClusterContext& context_;
