@@ -9,6 +9,7 @@
 #include "experiment/observation_ingest.h"
 #include "experiment/pass_follow_up.h"
 #include "experiment/reconcile_pass.h"
+#include "trial/missing_reference.h"
 
 namespace shirabe::experiment {
 namespace {
@@ -43,6 +44,14 @@ void SayWhetherKindIsKnown(const PassInput& in, const Status& started, Delta& de
   *condition.mutable_last_update_time() = ToProto(in.now);
   *condition.mutable_last_transition_time() = ToProto(in.now);
   delta.AddEvent(true, "TrialKindMissing", Message(started));
+}
+
+// A Secret, a ConfigMap or a claim that is missing is said by an event, too, when it is news.
+void SayWhyNotStarted(const TrialEdit& edit, const Status& started) {
+  const std::string before = edit.trial.trial().waiting();
+  SetWaitReason(edit, Message(started));
+  if (!trial::IsMissingReference(started) || edit.trial.trial().waiting() == before) return;
+  edit.delta.AddEvent(edit.trial.trial(), true, "ReferenceMissing", Message(started));
 }
 
 // Nothing was started, and may be later.
@@ -92,7 +101,7 @@ Delta RecordStart(const PassInput& in, const ActiveTrial& active, const StartRes
     const bool asked = in.state.experiment().spec().shirabe().ask_and_tell();
     delta.Requeue(asked ? absl::ZeroDuration() : kSlowStartThreshold);
   } else if (MayStartLater(status)) {
-    SetWaitReason(edit, Message(status));
+    SayWhyNotStarted(edit, status);
     const bool soon = absl::IsUnavailable(status) && result.resumes;
     const absl::Duration pause = soon ? kVerifyRetryInterval : memory.wait.Pause(in.monotonic);
     memory.start_again = in.monotonic + pause;

@@ -101,6 +101,11 @@ StatusOr<kube::Json> FakeCluster::Get(const kube::Ref& ref) {
   return absl::NotFoundError(absl::StrCat(ref.resource.plural, " \"", ref.name, "\" not found"));
 }
 
+StatusOr<kube::Json> FakeCluster::GetMetadata(const kube::Ref& ref) {
+  ASSIGN_OR_RETURN(const Json object, Get(ref));
+  return Json{{"metadata", object["metadata"]}};
+}
+
 StatusOr<kube::Json> FakeCluster::List(const kube::Query& query) {
   std::lock_guard lock(mutex_);
   Json items = Json::array();
@@ -155,9 +160,18 @@ StatusOr<kube::Json> FakeCluster::Apply(const kube::Resource& resource, const Js
   return Store(key, std::move(changed), Type::kModified);
 }
 
-StatusOr<kube::Json> FakeCluster::Patch(const kube::Ref& /*ref*/, kube::PatchType /*type*/,
-                                        const Json& /*patch*/, const std::string& /*subresource*/) {
-  return absl::UnimplementedError("not used here");
+// A merge, on the version that it names.
+StatusOr<kube::Json> FakeCluster::Patch(const kube::Ref& ref, kube::PatchType /*type*/,
+                                        const Json& patch, const std::string& /*subresource*/) {
+  std::lock_guard lock(mutex_);
+  const auto found = objects_.find(KeyOf(ref));
+  if (found == objects_.end()) return absl::NotFoundError(ref.name + " not found");
+  if (kube::VersionOf(patch) != kube::VersionOf(found->second)) {
+    return absl::AbortedError(ref.name + " has been modified");
+  }
+  Json object = found->second;
+  object.merge_patch(patch);
+  return Store(KeyOf(ref), object, Type::kModified);
 }
 
 Status FakeCluster::Delete(const kube::Ref& ref, const kube::DeleteOptions& /*options*/) {

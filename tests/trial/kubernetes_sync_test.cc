@@ -226,7 +226,7 @@ TEST_F(KubernetesTest, WhereEachTrialHasItsOwnVolumeOnlyItsSidecarPrunes) {
     const Status started = executor().Start(request);
     ASSERT_TRUE(started.ok()) << started;
   }
-  EXPECT_THAT(cluster_.All(Claims()), SizeIs(2));
+  EXPECT_THAT(cluster_.All(Claims()), SizeIs(3)) << "one each beside the fixture's";
   executor().Prune(Saved(Nth(1), 10));
   EXPECT_THAT(executor().Sync(Request(Nth(1)))->prune(), SizeIs(1));
   EXPECT_THAT(executor().Sync(Request(Nth(2)))->prune(), IsEmpty());
