@@ -18,6 +18,8 @@ inline constexpr char kKind[] = "ScheduledExperiment";
 // Of experiments that were started for a schedule: its name, and the time that they were for.
 inline constexpr char kScheduleLabel[] = "shirabe.dev/schedule";
 inline constexpr char kScheduledAt[] = "shirabe.dev/scheduled-at";
+// Of a ScheduledExperiment in a cluster: start an experiment of it now. Taken off once it was.
+inline constexpr char kRunNow[] = "shirabe.dev/run-now";
 
 struct ParsedSchedule {
   v1::ScheduledExperiment schedule;           // with defaults; complete only without errors
