@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/status.h"
-#include "experiment/spec/findings.h"
+#include "experiment/spec/parse_spec.h"
 #include "proto/shirabe/v1/schedule.pb.h"
 #include "schedule/start_decision.h"
 
@@ -28,6 +28,14 @@ struct ParsedSchedule {
 
 // One entry for each document of this kind; others are passed over. Limits as for experiments.
 std::vector<ParsedSchedule> ParseSchedules(std::string_view text);
+
+// What a file has of both kinds, each document by its `kind`; what is neither is an experiment with
+// a finding. At least one entry.
+struct ParsedObjects {
+  std::vector<experiment::ParsedExperiment> experiments;
+  std::vector<ParsedSchedule> schedules;
+};
+ParsedObjects ParseObjects(std::string_view text);
 
 // Namespace "default", and what the table in the .proto says.
 void SetDefaults(v1::ScheduledExperiment& schedule);
