@@ -267,7 +267,8 @@ TEST(PodReferences, OfATrainJobAndOfEveryRole) {
                 "Master": {"template": {"spec": {"containers": [{"name": "pytorch",
                   "envFrom": [{"secretRef": {"name": "one"}}]}]}}},
                 "Worker": {"template": {"spec": {"containers": [{"name": "pytorch",
-                  "envFrom": [{"secretRef": {"name": "one"}}, {"secretRef": {"name": "two"}}]}]}}}}}})"),
+                  "envFrom": [{"secretRef": {"name": "one"}},
+                              {"secretRef": {"name": "two"}}]}]}}}}}})"),
               testing::ElementsAre("Secret one, envFrom of container pytorch",
                                    "Secret two, envFrom of container pytorch"));
 }
