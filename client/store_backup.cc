@@ -119,6 +119,7 @@ Status KeepOnly(const std::set<ExperimentKey>& only, const std::string& path, Ba
                                             ": see shirabe restore --dry-run"));
   }
   std::erase_if(info.experiments, [&](const auto& one) { return !only.contains(one.key); });
+  info.counts.clear_schedules();  // they come with the whole of a backup
   return absl::OkStatus();
 }
 

@@ -4,7 +4,6 @@
 
 #include <cerrno>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/file_io.h"
 #include "client/import_batch.h"
@@ -88,16 +87,10 @@ StatusOr<SpecFile> ReadSpecFile(const std::string& path) {
   ASSIGN_OR_RETURN(const TextFile file, ReadTextFile(path));
   auto converted = convert::ConvertIfForeign(file.text, {.name = file.experiment_name});
   if (converted) return SpecFileFrom(file.shown_name, *std::move(converted));
-  SpecFile read{file.shown_name, experiment::ParseExperiments(file.text)};
-  read.schedules = schedule::ParseSchedules(file.text);
-  if (read.schedules.empty()) return read;
-  // As experiments they are nothing but objects of another kind.
-  std::erase_if(read.documents, [](const experiment::ParsedExperiment& document) {
-    const auto& findings = document.findings;
-    return findings.size() == 1 && findings[0].path == "kind" &&
-           absl::StartsWith(findings[0].message, absl::StrCat("\"", schedule::kKind, "\""));
-  });
-  return read;
+  schedule::ParsedObjects objects = schedule::ParseObjects(file.text);
+  return SpecFile{.shown_name = file.shown_name,
+                  .documents = std::move(objects.experiments),
+                  .schedules = std::move(objects.schedules)};
 }
 
 Status ReportFindings(const SpecFile& file) {

@@ -128,7 +128,7 @@ Json ScheduleStatusJson(const Json& object, const std::vector<Json>& experiments
     if (succeeded && time && (!known || *known < *time)) status["lastSuccessfulTime"] = end;
   }
   const bool listed = std::find(active.begin(), active.end(), news.name) != active.end();
-  if (news.started && !listed) active.push_back(news.name);
+  if (!news.name.empty() && !listed) active.push_back(news.name);
   std::sort(active.begin(), active.end());
   status["active"] = active;
   const auto count = [&](const char* field, int64_t more) {
@@ -136,10 +136,10 @@ Json ScheduleStatusJson(const Json& object, const std::vector<Json>& experiments
     if (now > 0) status[field] = now;
   };
   count("missedStarts", news.missed);
-  if (news.started) {
-    status["lastScheduleTime"] = FormatTime(ToProto(*news.started));
-    if (!news.name.empty()) status["lastExperiment"] = news.name;
-    count("starts", news.name.empty() ? 0 : 1);
+  if (news.started) status["lastScheduleTime"] = FormatTime(ToProto(*news.started));
+  if (!news.name.empty()) {
+    status["lastExperiment"] = news.name;
+    count("starts", 1);
   }
   status.erase("waiting");
   if (!news.waiting.empty()) status["waiting"] = news.waiting;

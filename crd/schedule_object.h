@@ -29,8 +29,8 @@ std::string LastSuccessOf(const schedule::ScheduleState& state);
 
 // What happened in this pass, to be written over the status that is there.
 struct ScheduleNews {
-  std::optional<absl::Time> started{};  // its scheduled time
-  std::string name{};                   // of the Experiment
+  std::optional<absl::Time> started{};  // its scheduled time; none of a start that was asked for
+  std::string name{};                   // of the Experiment that was started
   int missed = 0;
   std::string waiting{};
   absl::Time next = absl::InfiniteFuture();

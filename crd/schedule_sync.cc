@@ -27,6 +27,14 @@ constexpr absl::Duration kScheduleRetry = absl::Seconds(10);
 // However far away its time is, and though nothing seems to happen.
 constexpr absl::Duration kScheduleResync = absl::Minutes(1);
 
+// What asks for a start now; "" if nothing does. Asked for again with the same words after a start,
+// it is another request.
+std::string RequestOf(const Json& object) {
+  const Json* asked = FindAt(object, {"metadata", "annotations", schedule::kRunNow});
+  if (asked == nullptr) return "";
+  return absl::StrCat(kube::Dump(*asked), " ", Number(object, {"status", "starts"}));
+}
+
 class CachingScheduleSync : public ScheduleSync {
  public:
   explicit CachingScheduleSync(ScheduleSyncOptions options) : options_(std::move(options)) {
@@ -47,6 +55,9 @@ class CachingScheduleSync : public ScheduleSync {
   void LookAt(const Json& object);
   StatusOr<absl::Time> Reconcile(const Json& object);
   StatusOr<absl::Time> Start(const Json& object, const schedule::StartDecision& decision);
+  StatusOr<absl::Time> StartNow(const Json& object);
+  StatusOr<std::optional<Json>> ReadLive(const Json& object);
+  Status TakeOffRequest(const Json& live);
   Status CreateOnce(const Json& object, const schedule::StartDecision& decision, bool* taken);
   Status Remove(const Json& object, const std::string& name);
   Status PutStatus(const Json& object, const ScheduleNews& news);
@@ -171,6 +182,7 @@ StatusOr<absl::Time> CachingScheduleSync::Reconcile(const Json& object) {
     RETURN_IF_ERROR(PutStatus(object, {.waiting = Message(rules.status())}));
     return absl::InfiniteFuture();
   }
+  if (!RequestOf(object).empty()) return StartNow(object);
   const schedule::ScheduleState state = ScheduleStateOf(object, ExperimentsOf(object));
   const schedule::StartDecision decision = schedule::DecideStart(*rules, state, now);
   for (const std::string& name : decision.remove) RETURN_IF_ERROR(Remove(object, name));
@@ -204,16 +216,69 @@ Status CachingScheduleSync::CreateOnce(const Json& object, const schedule::Start
   return absl::OkStatus();
 }
 
-StatusOr<absl::Time> CachingScheduleSync::Start(const Json& object,
-                                                const schedule::StartDecision& decision) {
-  // The copy may lag behind what a leader before this one has done; the server does not.
-  ASSIGN_OR_RETURN(const Json live, options_.kube->Get({ScheduledExperiments(), NamespaceOf(object),
-                                                        NameOf(object)}));
-  if (Text(live, {"metadata", "resourceVersion"}) !=
-      Text(object, {"metadata", "resourceVersion"})) {
-    schedules_->Put(live);
+// The copy may lag behind what a leader before this one has done; the server does not. nullopt if
+// it does: the copy is up to date then.
+StatusOr<std::optional<Json>> CachingScheduleSync::ReadLive(const Json& object) {
+  ASSIGN_OR_RETURN(
+      Json live, options_.kube->Get({ScheduledExperiments(), NamespaceOf(object), NameOf(object)}));
+  if (kube::VersionOf(live) == kube::VersionOf(object)) return std::optional(std::move(live));
+  schedules_->Put(live);
+  return std::optional<Json>();
+}
+
+// Only of the object as it was read: what was asked for since then is another request.
+Status CachingScheduleSync::TakeOffRequest(const Json& live) {
+  const Json patch = {{"metadata",
+                       {{"uid", UidOf(live)},
+                        {"resourceVersion", kube::VersionOf(live)},
+                        {"annotations", {{schedule::kRunNow, nullptr}}}}}};
+  ASSIGN_OR_RETURN(const Json patched,
+                   options_.kube->Patch({ScheduledExperiments(), NamespaceOf(live), NameOf(live)},
+                                        kube::PatchType::kMerge, patch, ""));
+  schedules_->Put(patched);
+  return absl::OkStatus();
+}
+
+// Named after the request, so that one that was made before a crash is not made again. The request
+// is taken off before it is counted: else it would be another request after a crash.
+StatusOr<absl::Time> CachingScheduleSync::StartNow(const Json& object) {
+  ASSIGN_OR_RETURN(const auto live, ReadLive(object));
+  if (!live) return options_.clock->Now();
+  const std::string name =
+      schedule::ExperimentNameFor(NameOf(*live), Fingerprint(RequestOf(*live)));
+  const schedule::ScheduleState state = ScheduleStateOf(object, ExperimentsOf(object));
+  const auto running = std::count_if(state.started.begin(), state.started.end(),
+                                     [](const auto& one) { return !one.ended; });
+  Status created = absl::ResourceExhaustedError(
+      absl::StrCat(running, " experiments of it run already, as many as may"));
+  bool taken = false;
+  if (running < static_cast<int64_t>(schedule::kMaxActive)) {
+    created = CreateOnce(*live, {.start = options_.clock->Now(), .name = name}, &taken);
+  }
+  if (taken) created = absl::AlreadyExistsError("another experiment of that name is there");
+  const bool refused = absl::IsInvalidArgument(created) || absl::IsPermissionDenied(created) ||
+                       absl::IsResourceExhausted(created) || absl::IsAlreadyExists(created);
+  if (!refused) RETURN_IF_ERROR(created);
+  RETURN_IF_ERROR(TakeOffRequest(*live));
+  if (refused) {
+    Tell(object, true, "StartFailed",
+         absl::StrCat("experiment ", name, ", which the annotation ", schedule::kRunNow,
+                      " asked for, cannot be started: ", Message(created)));
     return options_.clock->Now();
   }
+  Tell(object, false, "ExperimentStarted",
+       absl::StrCat("experiment ", name, " was started: the annotation ", schedule::kRunNow,
+                    " asked for it"));
+  const auto now = schedules_->Find(NamespaceOf(object), NameOf(object));
+  if (now) RETURN_IF_ERROR(PutStatus(*now, {.name = name}));
+  return options_.clock->Now();
+}
+
+StatusOr<absl::Time> CachingScheduleSync::Start(const Json& object,
+                                                const schedule::StartDecision& decision) {
+  ASSIGN_OR_RETURN(const auto read, ReadLive(object));
+  if (!read) return options_.clock->Now();
+  const Json& live = *read;
   for (const std::string& name : decision.stop) {
     RETURN_IF_ERROR(Remove(object, name));
     Tell(object, false, "ExperimentReplaced",

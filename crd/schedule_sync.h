@@ -3,6 +3,9 @@
 // becomes of the Experiments is crd/cluster_sync.h's. Started by the leader; a thread of its own.
 // What it needs outlives it.
 //
+// One is started at once where the object has the annotation schedule::kRunNow, whatever its times
+// and policies say; the annotation is taken off then.
+//
 // An Experiment is named after its scheduled time, and says whose it is by its owner reference: so
 // after a crash between making it and noting that in the status, it is found and noted, not made
 // again. Before each start the object is read from the server itself.

@@ -87,6 +87,9 @@ void ChargeFollowUp(FollowUpEdit& edit, const NextStep& next) {
   v1::OnSuccessStatus& status = edit.mutable_status();
   status.set_seconds(status.seconds() + edit.attempt().seconds());
   status.set_cost(status.cost() + edit.attempt().cost());
+  // It is paid for like a trial: in the sums of the experiment, too.
+  v1::Trial no_trial;
+  experiment::Charge(edit.attempt(), no_trial, edit.delta().mutable_shirabe());
   if (next.charge == Charge::kFailure) status.set_failures(status.failures() + 1);
   if (next.charge == Charge::kPreemption) status.set_preemptions(status.preemptions() + 1);
   status.set_yields(next.charge == Charge::kYield ? status.yields() + 1 : 0);

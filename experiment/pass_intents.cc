@@ -148,7 +148,7 @@ Status RepeatTrial(const PassInput& in, const v1::Intent& intent, Delta& delta) 
   ASSIGN_OR_RETURN(const TrialPoint at, PointWithin(in, old.record));
   again.point = at.point;
   // What they say is of the space in which they were given.
-  if (!at.earlier) again.labels.assign(old.record.labels().begin(), old.record.labels().end());
+  if (!at.earlier) again.labels = LabelsFor(old.record, in.state.space());
   again.explanation = absl::StrCat("the point of trial ", intent.trial(), ", tried again");
   AddTrial(in, again, /*open=*/false, delta);
   RecordActor(intent, "RetryRequested", "its point is tried again", delta);
@@ -159,6 +159,10 @@ Status RepeatTrial(const PassInput& in, const v1::Intent& intent, Delta& delta) 
 Status TryPoint(const PassInput& in, const v1::Intent& intent, Delta& delta) {
   RETURN_IF_ERROR(CheckMayAdd(in));
   const suggestion::Space& space = in.state.space();
+  if (space.size() == 0) {
+    return absl::FailedPreconditionError(
+        "an architecture is not given by hand: let a trial be tried again (shirabe retry)");
+  }
   suggestion::Suggestion wanted;
   std::string rest;
   if (intent.trial() > 0) {

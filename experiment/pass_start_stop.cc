@@ -10,6 +10,7 @@
 #include "experiment/pass_follow_up.h"
 #include "experiment/reconcile_pass.h"
 #include "trial/code_error.h"
+#include "trial/missing_reference.h"
 
 namespace shirabe::experiment {
 namespace {
@@ -46,17 +47,23 @@ void SayWhetherKindIsKnown(const PassInput& in, const Status& started, Delta& de
   delta.AddEvent(true, "TrialKindMissing", Message(started));
 }
 
+// What a trial's pods name and is missing, and code that cannot be had now, are said by an event,
+// too, when it is news.
+void SayWhyNotStarted(const TrialEdit& edit, const Status& started) {
+  const std::string before = edit.trial.trial().waiting();
+  SetWaitReason(edit, Message(started));
+  if (edit.trial.trial().waiting() == before) return;
+  const char* reason = trial::IsMissingReference(started) ? "ReferenceMissing"
+                       : trial::IsCodeError(started) && absl::IsResourceExhausted(started)
+                           ? "CodeNotFetched"
+                           : nullptr;
+  if (reason != nullptr) edit.delta.AddEvent(edit.trial.trial(), true, reason, Message(started));
+}
+
 // Nothing was started, and may be later.
 bool MayStartLater(const Status& status) {
   return absl::IsResourceExhausted(status) || absl::IsUnavailable(status) ||
          absl::IsUnimplemented(status);
-}
-
-// What cannot be had now and is tried again, said once for each reason.
-void SayCodeIsMissing(const TrialEdit& edit, const Status& status) {
-  if (!trial::IsCodeError(status) || !absl::IsResourceExhausted(status)) return;
-  if (edit.trial.trial().waiting() == Message(status)) return;
-  edit.delta.AddEvent(edit.trial.trial(), true, "CodeNotFetched", Message(status));
 }
 
 }  // namespace
@@ -100,8 +107,7 @@ Delta RecordStart(const PassInput& in, const ActiveTrial& active, const StartRes
     const bool asked = in.state.experiment().spec().shirabe().ask_and_tell();
     delta.Requeue(asked ? absl::ZeroDuration() : kSlowStartThreshold);
   } else if (MayStartLater(status)) {
-    SayCodeIsMissing(edit, status);
-    SetWaitReason(edit, Message(status));
+    SayWhyNotStarted(edit, status);
     const bool soon = absl::IsUnavailable(status) && result.resumes;
     const absl::Duration pause = soon ? kVerifyRetryInterval : memory.wait.Pause(in.monotonic);
     memory.start_again = in.monotonic + pause;

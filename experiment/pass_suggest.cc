@@ -2,11 +2,13 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "base/backoff.h"
 #include "base/timestamp.h"
 #include "experiment/conditions.h"
 #include "experiment/pass_steps.h"
 #include "experiment/spec/parse_spec.h"
+#include "suggestion/remote/remote_algorithm.h"
 
 namespace shirabe::experiment {
 namespace {
@@ -81,7 +83,15 @@ v1::Trial NewTrial(const PassInput& in, const suggestion::Suggestion& suggestion
     *trial.add_assignments() = std::move(assignment);
   }
   if (suggestion.parent) *trial.mutable_parent() = *suggestion.parent;
-  for (const auto& [name, value] : suggestion.labels) (*trial.mutable_labels())[name] = value;
+  for (const auto& [name, value] : suggestion.labels) {
+    if (!absl::StartsWith(name, suggestion::kAssignedLabel)) {
+      (*trial.mutable_labels())[name] = value;
+      continue;
+    }
+    v1::Assignment& assignment = *trial.add_assignments();
+    assignment.set_name(name.substr(sizeof suggestion::kAssignedLabel - 1));
+    assignment.set_category(value);
+  }
   trial.set_explanation(suggestion.explanation);
   return trial;
 }

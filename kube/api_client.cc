@@ -89,6 +89,7 @@ class ApiClient : public Client {
       : transport_(std::move(transport)), options_(options) {}
 
   StatusOr<Json> Get(const Ref& ref) override;
+  StatusOr<Json> GetMetadata(const Ref& ref) override;
   StatusOr<Json> List(const Query& query) override;
   StatusOr<std::string> ListEach(const Query& query,
                                  const std::function<void(Json&&)>& sink) override;
@@ -133,6 +134,16 @@ StatusOr<Json> ApiClient::Get(const Ref& ref) {
   RETURN_IF_ERROR(CheckNames(ref.namespace_name, ref.name));
   const std::string path = PathOf(ref.resource, ref.namespace_name, ref.name, "");
   return Call(What("get", ref), {"GET", path}, Idempotency::kIdempotent);
+}
+
+StatusOr<Json> ApiClient::GetMetadata(const Ref& ref) {
+  RETURN_IF_ERROR(CheckNames(ref.namespace_name, ref.name));
+  HttpRequest request{"GET", PathOf(ref.resource, ref.namespace_name, ref.name, "")};
+  request.headers.emplace_back("Accept",
+                               "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1");
+  ASSIGN_OR_RETURN(const Json object,
+                   Call(What("get metadata of", ref), request, Idempotency::kIdempotent));
+  return Json{{"metadata", At(object, "metadata")}};
 }
 
 StatusOr<Json> ApiClient::GetPath(const std::string& path) {

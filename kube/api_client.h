@@ -64,6 +64,9 @@ class Client {
   virtual ~Client() = default;
 
   virtual StatusOr<Json> Get(const Ref& ref) = 0;
+  // Only its `metadata`: the server sends no more (PartialObjectMetadata). A Secret's contents do
+  // not come into this process; the right that it takes is the same.
+  virtual StatusOr<Json> GetMetadata(const Ref& ref) = 0;
   // All of them, page by page, as one list with its resource version; each has its apiVersion and
   // kind, which the server leaves out.
   virtual StatusOr<Json> List(const Query& query) = 0;

@@ -94,7 +94,9 @@ HttpExchange Transport::OnceAs(const HttpRequest& request, const Credential& cre
                      .tls = TlsOf(config_, credential),
                      .limits = attempt.limits};
   call.request.target = endpoint_.prefix + request.target;
-  call.request.headers.emplace_back("Accept", "application/json, */*;q=0.1");
+  // Before the request's own, which counts more.
+  call.request.headers.insert(call.request.headers.begin(),
+                              {"Accept", "application/json, */*;q=0.1"});
   if (!credential.authorization.empty()) {
     call.request.headers.emplace_back("Authorization", credential.authorization);
   }

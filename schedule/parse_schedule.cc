@@ -138,6 +138,21 @@ ParsedSchedule Read(const YamlDocument& document) {
 
 }  // namespace
 
+ParsedObjects ParseObjects(std::string_view text) {
+  ParsedObjects objects;
+  for (const YamlDocument& document : ParseYaml(text)) {
+    if (SaysKind(document.root)) {
+      objects.schedules.push_back(Read(document));
+    } else {
+      objects.experiments.push_back(experiment::ParseDocument(document));
+    }
+  }
+  if (objects.schedules.empty() && objects.experiments.empty()) {
+    objects.experiments = experiment::ParseExperiments("");  // it says what is to be written
+  }
+  return objects;
+}
+
 std::vector<ParsedSchedule> ParseSchedules(std::string_view text) {
   std::vector<ParsedSchedule> parsed;
   for (const YamlDocument& document : ParseYaml(text)) {

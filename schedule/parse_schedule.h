@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/status.h"
-#include "experiment/spec/findings.h"
+#include "experiment/spec/parse_spec.h"
 #include "proto/shirabe/v1/schedule.pb.h"
 #include "schedule/start_decision.h"
 
@@ -18,6 +18,8 @@ inline constexpr char kKind[] = "ScheduledExperiment";
 // Of experiments that were started for a schedule: its name, and the time that they were for.
 inline constexpr char kScheduleLabel[] = "shirabe.dev/schedule";
 inline constexpr char kScheduledAt[] = "shirabe.dev/scheduled-at";
+// Of a ScheduledExperiment in a cluster: start an experiment of it now. Taken off once it was.
+inline constexpr char kRunNow[] = "shirabe.dev/run-now";
 
 struct ParsedSchedule {
   v1::ScheduledExperiment schedule;           // with defaults; complete only without errors
@@ -26,6 +28,14 @@ struct ParsedSchedule {
 
 // One entry for each document of this kind; others are passed over. Limits as for experiments.
 std::vector<ParsedSchedule> ParseSchedules(std::string_view text);
+
+// What a file has of both kinds, each document by its `kind`; what is neither is an experiment with
+// a finding. At least one entry.
+struct ParsedObjects {
+  std::vector<experiment::ParsedExperiment> experiments;
+  std::vector<ParsedSchedule> schedules;
+};
+ParsedObjects ParseObjects(std::string_view text);
 
 // Namespace "default", and what the table in the .proto says.
 void SetDefaults(v1::ScheduledExperiment& schedule);

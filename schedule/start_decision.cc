@@ -50,6 +50,14 @@ void RemoveOld(const ScheduleState& state, bool succeeded, int limit, StartDecis
   }
 }
 
+std::string Base36(uint64_t number) {
+  std::string digits;
+  for (; number > 0; number /= 36) {
+    digits.insert(digits.begin(), "0123456789abcdefghijklmnopqrstuvwxyz"[number % 36]);
+  }
+  return digits;
+}
+
 }  // namespace
 
 StartDecision DecideStart(const StartRules& rules, const ScheduleState& state, absl::Time now) {
@@ -80,11 +88,12 @@ StartDecision DecideStart(const StartRules& rules, const ScheduleState& state, a
 }
 
 std::string ExperimentNameNow(const std::string& schedule, absl::Time now) {
-  std::string digits;
-  for (int64_t left = std::max<int64_t>(1, absl::ToUnixSeconds(now)); left > 0; left /= 36) {
-    digits.insert(digits.begin(), "0123456789abcdefghijklmnopqrstuvwxyz"[left % 36]);
-  }
-  return absl::StrCat(schedule, "-r", digits);
+  return absl::StrCat(schedule, "-r", Base36(std::max<int64_t>(1, absl::ToUnixSeconds(now))));
+}
+
+std::string ExperimentNameFor(const std::string& schedule, uint64_t request) {
+  constexpr uint64_t kSixDigits = 36ULL * 36 * 36 * 36 * 36 * 36;
+  return absl::StrCat(schedule, "-m", Base36(1 + request % (kSixDigits - 1)));
 }
 
 std::string ExperimentNameOf(const std::string& schedule, absl::Time scheduled) {

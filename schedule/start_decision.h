@@ -3,6 +3,7 @@
 // a crash; what it starts is named after its scheduled time, so that starting it twice makes one.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -65,6 +66,8 @@ std::string ExperimentNameOf(const std::string& schedule, absl::Time scheduled);
 // Of one that a user starts: NAME-r<seconds since 1970, to the base of 36>, which no scheduled one
 // has.
 std::string ExperimentNameNow(const std::string& schedule, absl::Time now);
+// The same of a start that is asked for by an object of a cluster: one name for one `request`.
+std::string ExperimentNameFor(const std::string& schedule, uint64_t request);
 inline constexpr size_t kMaxScheduleName = 31;
 
 }  // namespace shirabe::schedule

@@ -17,7 +17,9 @@ std::string Counted(int64_t count, const char* what) {
 
 std::string BackupLine(const client::BackupInfo& info) {
   const v1::BackupCounts& counts = info.counts;
-  return absl::StrCat(Counted(counts.experiments(), "experiment"), ", ",
+  const std::string schedules =
+      counts.schedules() == 0 ? "" : Counted(counts.schedules(), "schedule") + ", ";
+  return absl::StrCat(Counted(counts.experiments(), "experiment"), ", ", schedules,
                       Counted(counts.trials(), "trial"), ", ",
                       Counted(counts.observations(), "observation"), ", ", FormatBytes(info.bytes));
 }
@@ -59,6 +61,7 @@ Json BackupJson(const client::BackupInfo& info) {
   counted["observations"] = counts.observations();
   counted["events"] = counts.events();
   counted["intents"] = counts.intents();
+  if (counts.schedules() > 0) counted["schedules"] = counts.schedules();
   tree["experiments"] = Json::array();
   for (const client::StoredExperiment& one : info.experiments) {
     Json item;

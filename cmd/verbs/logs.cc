@@ -3,11 +3,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/registry.h"
+#include "client/executions.h"
 #include "cmd/session.h"
 #include "cmd/terminal.h"
 #include "cmd/verb.h"
 #include "cmd/verb_flags.h"
-#include "experiment/conditions.h"
 
 namespace shirabe::cmd {
 namespace {
@@ -54,32 +54,10 @@ StatusOr<int64_t> TailOffset(client::Client& client, const AttemptKey& key, int6
   return starts[std::max<int64_t>(0, count - 1 - lines)];
 }
 
-// How far its attempts are, of a trial or of the follow-up (spec.shirabe.onSuccess).
-struct Execution {
-  int32_t attempts = 0;
-  bool ended = false;  // there will be no more of them
-};
-
-StatusOr<Execution> LookAt(client::Client& client, const TrialKey& key) {
-  if (key.number != kFollowUpNumber) {
-    ASSIGN_OR_RETURN(const v1::Trial trial, client.GetTrial(key));
-    return Execution{trial.attempts(),
-                     trial.phase() != v1::TRIAL_PENDING && trial.phase() != v1::TRIAL_RUNNING};
-  }
-  ASSIGN_OR_RETURN(const v1::Experiment experiment, client.GetExperiment(key.experiment));
-  const v1::OnSuccessStatus& status = experiment.status().shirabe().on_success();
-  if (!experiment.spec().shirabe().has_on_success()) {
-    return absl::NotFoundError("experiment " + key.experiment.name +
-                               " has no spec.shirabe.onSuccess, so nothing follows it");
-  }
-  return Execution{status.attempts(), experiment.status().shirabe().has_on_success() &&
-                                          !experiment::HasPendingFollowUp(experiment)};
-}
-
 // The attempt to show: the given one, else the newest; 0 if there is none yet.
 StatusOr<int32_t> FindAttempt(client::Client& client, const TrialKey& trial,
                               const LogFlags& flags) {
-  ASSIGN_OR_RETURN(const Execution execution, LookAt(client, trial));
+  ASSIGN_OR_RETURN(const client::Execution execution, client::ExecutionOf(client, trial));
   if (!flags.attempt) return execution.attempts;
   if (*flags.attempt <= execution.attempts) return static_cast<int32_t>(*flags.attempt);
   return absl::NotFoundError(absl::StrCat("trial ", TrialName(trial), " has ", execution.attempts,
@@ -91,7 +69,7 @@ std::string Heading(const AttemptKey& key) { return "-- attempt " + AttemptName(
 
 StatusOr<bool> IsOver(client::Client& client, const TrialKey& trial, int32_t attempt) {
   if (trial.number == kFollowUpNumber) {
-    ASSIGN_OR_RETURN(const Execution execution, LookAt(client, trial));
+    ASSIGN_OR_RETURN(const client::Execution execution, client::ExecutionOf(client, trial));
     return execution.ended || execution.attempts > attempt;
   }
   ASSIGN_OR_RETURN(const auto attempts,
@@ -118,7 +96,7 @@ StatusOr<int> FollowLog(client::Client& client, const TrialKey& trial, const Log
       RETURN_IF_ERROR(PrintMore(client, {trial, attempt}, offset));
     }
     if (over && flags.attempt) return 0;
-    ASSIGN_OR_RETURN(const Execution execution, LookAt(client, trial));
+    ASSIGN_OR_RETURN(const client::Execution execution, client::ExecutionOf(client, trial));
     if (execution.attempts > attempt && (over || attempt == 0)) {
       attempt = attempt == 0 ? 1 : attempt + 1;
       offset = 0;

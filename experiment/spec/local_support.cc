@@ -49,11 +49,23 @@ std::string CollectorsOfProcesses() {
 
 }  // namespace
 
+std::string WhyNoArchitectures(const v1::ExperimentSpec& spec) {
+  const std::string& name = spec.algorithm().algorithm_name();
+  if (name != "enas" && name != "darts") return "";
+  return absl::StrCat(
+      "\"", name,
+      "\" searches architectures (spec.nasConfig), which no algorithm of this build does",
+      ": run Katib's own service of it (image docker.io/kubeflowkatib/suggestion-", name,
+      ", port 6789) and name that in spec.shirabe.algorithm.endpoint, as HOST:6789");
+}
+
 Status CheckVariants(const v1::Experiment& experiment) {
   const v1::ExperimentSpec& spec = experiment.spec();
   // Whatever a remote one is called is known to it.
   ASSIGN_OR_RETURN(const std::string endpoint, suggestion::RemoteEndpoint(spec));
   if (endpoint.empty()) {
+    const std::string why = WhyNoArchitectures(spec);
+    if (!why.empty()) return InvalidField("spec.algorithm.algorithmName", why);
     RETURN_IF_ERROR(
         CheckRegistered<suggestion::AlgorithmInfo>("algorithm", spec.algorithm().algorithm_name()));
   }

@@ -2,6 +2,7 @@
 // the server. Pure.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "base/status.h"
@@ -13,6 +14,10 @@ namespace shirabe::experiment {
 // Whether this build has its algorithm, stopping rule and collector, wherever its trials run.
 // kInvalidArgument, with what is at hand.
 Status CheckVariants(const v1::Experiment& experiment);
+
+// "" unless it searches architectures by an algorithm that only another process has (Katib's enas
+// and darts): why it cannot run without that process, and how to name it.
+std::string WhyNoArchitectures(const v1::ExperimentSpec& spec);
 
 // Whether, besides, its trials can be processes of this machine: the template says what to execute.
 // kInvalidArgument, with the field and the fix.

@@ -40,7 +40,9 @@ bool IsAnotherKind(const YamlNode& root, Findings& findings) {
   return false;
 }
 
-ParsedExperiment Read(const YamlDocument& document) {
+}  // namespace
+
+ParsedExperiment ParseDocument(const YamlDocument& document) {
   ParsedExperiment parsed;
   Findings findings;
   for (const YamlProblem& problem : document.problems) {
@@ -56,11 +58,9 @@ ParsedExperiment Read(const YamlDocument& document) {
   return parsed;
 }
 
-}  // namespace
-
 std::vector<ParsedExperiment> ParseExperiments(std::string_view text) {
   std::vector<ParsedExperiment> parsed;
-  for (const YamlDocument& document : ParseYaml(text)) parsed.push_back(Read(document));
+  for (const YamlDocument& document : ParseYaml(text)) parsed.push_back(ParseDocument(document));
   if (parsed.empty()) {
     parsed.emplace_back().findings.push_back(
         {false, "", "the text holds no document: write an Experiment", 1, 1});

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "suggestion/remote/remote_algorithm.h"
 #include "suggestion/space/axes.h"
 
 namespace shirabe::experiment {
@@ -56,6 +57,17 @@ StatusOr<TrialPoint> CheckedPoint(const suggestion::Space& space, int64_t change
   return absl::FailedPreconditionError(
       absl::StrCat("trial ", trial.number(), " lies outside of the ranges as they are now: widen ",
                    "them first, or give values within"));
+}
+
+std::vector<std::pair<std::string, std::string>> LabelsFor(const v1::Trial& trial,
+                                                           const suggestion::Space& space) {
+  std::vector<std::pair<std::string, std::string>> labels(trial.labels().begin(),
+                                                          trial.labels().end());
+  if (space.size() > 0) return labels;
+  for (const v1::Assignment& assigned : trial.assignments()) {
+    labels.emplace_back(suggestion::kAssignedLabel + assigned.name(), assigned.category());
+  }
+  return labels;
 }
 
 }  // namespace shirabe::experiment

@@ -2,6 +2,10 @@
 // since it was made (status.shirabe.spaceChanges). Pure.
 #pragma once
 
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "base/status.h"
 #include "proto/shirabe/v1/experiment.pb.h"
 #include "proto/shirabe/v1/records.pb.h"
@@ -23,5 +27,10 @@ TrialPoint PointIn(const suggestion::Space& space, int64_t changes, const v1::Tr
 // outside.
 StatusOr<TrialPoint> CheckedPoint(const suggestion::Space& space, int64_t changes,
                                   const v1::Trial& trial);
+
+// What its algorithm gave it beside the point: labels, and where that searches architectures, which
+// are no points, its assignments (suggestion/remote/remote_algorithm.h).
+std::vector<std::pair<std::string, std::string>> LabelsFor(const v1::Trial& trial,
+                                                           const suggestion::Space& space);
 
 }  // namespace shirabe::experiment

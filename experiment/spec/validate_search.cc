@@ -9,6 +9,7 @@
 #include "base/text/json_text.h"
 #include "experiment/spec/algorithm_setup.h"
 #include "experiment/spec/field_rules.h"
+#include "experiment/spec/local_support.h"
 #include "experiment/spec/start_point.h"
 #include "experiment/spec/validate_rules.h"
 #include "suggestion/algorithm.h"
@@ -20,12 +21,6 @@ namespace shirabe::experiment {
 namespace {
 
 using google::protobuf::RepeatedPtrField;
-
-// Katib's own, which Shirabe has not: no typing mistake, so the file is good, and only running it
-// here is not possible.
-bool SearchesArchitectures(const std::string& algorithm) {
-  return algorithm == "enas" || algorithm == "darts";
-}
 
 bool Holds(const std::vector<std::string>& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
@@ -142,9 +137,9 @@ void CheckAlgorithm(const v1::ExperimentSpec& spec, const std::optional<suggesti
   CheckKatibFolder(spec, findings);
   if (IsRemote(spec, findings)) return;
   const std::string name_path = ChildPath(path, "algorithmName");
-  if (SearchesArchitectures(name)) {
-    return findings.Warn(name_path,
-                         "this version has no " + Quoted(name) + ", and `run` will refuse it");
+  // No typing mistake: the file is good, and runs where an administrator names a service for it.
+  if (const std::string why = WhyNoArchitectures(spec); !why.empty()) {
+    return findings.Warn(name_path, why);
   }
   const auto* info = FindVariant<suggestion::AlgorithmInfo>(name, name_path, findings);
   if (info == nullptr) return;

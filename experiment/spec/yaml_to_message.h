@@ -14,6 +14,10 @@ namespace shirabe::experiment {
 // unset; lists keep their length, so that paths stay true.
 void Walk(const YamlNode& mapping, google::protobuf::Message& message, Findings& findings);
 
+// An entry of ParseExperiments (experiment/spec/parse_spec.h): what one document says.
+struct ParsedExperiment;
+ParsedExperiment ParseDocument(const YamlDocument& document);
+
 // A file of the administrator's, such as that of --nodes.
 struct FileKind {
   const char* name;     // in errors: "nodes file"

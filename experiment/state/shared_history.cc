@@ -26,7 +26,7 @@ void SharedHistory::Add(const v1::Trial& trial) {
     outside_[trial.number() - 1].assign(trial.assignments().begin(), trial.assignments().end());
   }
   history.Add(at.point, view);
-  history.SetLabels(trial.number() - 1, {trial.labels().begin(), trial.labels().end()});
+  history.SetLabels(trial.number() - 1, LabelsFor(trial, history.space()));
   AddToFront(trial);
 }
 

@@ -5,6 +5,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "client/executions.h"
 #include "experiment/conditions.h"
 #include "proto/shirabe/v1/http.pb.h"
 #include "proto/shirabe/v1/updates.pb.h"
@@ -198,6 +199,10 @@ class LogSource : public PieceSource {
 
  private:
   StatusOr<bool> IsOver() {
+    if (key_.trial.number == kFollowUpNumber) {
+      ASSIGN_OR_RETURN(const auto known, client::ExecutionOf(*client_, key_.trial));
+      return known.ended || known.attempts > key_.number;
+    }
     ASSIGN_OR_RETURN(
         const auto attempts,
         client_->ListAttempts({.experiment = key_.trial.experiment, .trial = key_.trial.number}));
@@ -222,9 +227,9 @@ class LogSource : public PieceSource {
 };
 
 Status AttemptExists(Call& call, const AttemptKey& key) {
-  ASSIGN_OR_RETURN(const v1::Trial trial, call.client->GetTrial(key.trial));
-  if (key.number <= trial.attempts()) return absl::OkStatus();
-  return absl::NotFoundError(absl::StrCat("trial ", TrialName(key.trial), " has ", trial.attempts(),
+  ASSIGN_OR_RETURN(const client::Execution known, client::ExecutionOf(*call.client, key.trial));
+  if (key.number <= known.attempts) return absl::OkStatus();
+  return absl::NotFoundError(absl::StrCat("trial ", TrialName(key.trial), " has ", known.attempts,
                                           " attempts; there is no attempt ", key.number));
 }
 
@@ -246,8 +251,8 @@ class WholeLog : public PieceSource {
   int64_t offset_;
 };
 
-StatusOr<HttpReply> Log(Call& call) {
-  const AttemptKey key{call.Trial(), static_cast<int32_t>(call.Integer("attempt", 1))};
+StatusOr<HttpReply> LogOf(Call& call, const TrialKey& trial) {
+  const AttemptKey key{trial, static_cast<int32_t>(call.Integer("attempt", 1))};
   RETURN_IF_ERROR(AttemptExists(call, key));
   int64_t offset = call.Integer("offset", 0);
   if (!call.Flag("follow")) {
@@ -261,6 +266,12 @@ StatusOr<HttpReply> Log(Call& call) {
     return BadField("Last-Event-ID", "must be the id of an event, a number, not " + last);
   }
   return Follow(call, std::make_unique<LogSource>(std::move(call.client), key, offset));
+}
+
+StatusOr<HttpReply> Log(Call& call) { return LogOf(call, call.Trial()); }
+
+StatusOr<HttpReply> FollowUpLog(Call& call) {
+  return LogOf(call, {call.Experiment(), kFollowUpNumber});
 }
 
 // ---- export ------------------------------------------------------------------------------------
@@ -330,14 +341,15 @@ Route UpdatesRoute() {
           .handle = Updates};
 }
 
-Route LogRoute() {
+// `of`: what has the attempts, below its experiment.
+Route LogRoute(const char* of, const char* id, const char* whose,
+               StatusOr<HttpReply> (*handle)(Call& call)) {
   return {.method = "GET",
-          .path =
-              "/api/v1/namespaces/{namespace}/experiments/{name}/trials/{trial}/attempts/"
-              "{attempt}/log",
-          .id = "getLog",
+          .path = absl::StrCat(kExperimentPath, of, "/attempts/{attempt}/log"),
+          .id = id,
           .rpc = "ReadLog",
-          .summary = "What an attempt has printed; with follow, as events until it has ended",
+          .summary = absl::StrCat("What an attempt ", whose,
+                                  "has printed; with follow, as events until it has ended"),
           .parameters = {{.name = "offset",
                           .help = "of the first byte",
                           .type = Parameter::Type::kInteger},
@@ -347,7 +359,7 @@ Route LogRoute() {
                          LastEventId()},
           .results = {{.type = "text/plain"},
                       {.type = kEventStream, .body = v1::http::LogPiece::descriptor()}},
-          .handle = Log};
+          .handle = handle};
 }
 
 Route ExportRoute() {
@@ -373,7 +385,8 @@ std::vector<Route> StreamRoutes() {
       WatchRoute("/api/v1/namespaces/{namespace}/experiments/{name}/watch", "watchExperiment",
                  "Events, one for each change of an experiment and what belongs to it"),
       UpdatesRoute(),
-      LogRoute(),
+      LogRoute("/trials/{trial}", "getLog", "", Log),
+      LogRoute("/on-success", "getOnSuccessLog", "of spec.shirabe.onSuccess ", FollowUpLog),
       ExportRoute(),
   };
 }

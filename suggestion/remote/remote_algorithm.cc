@@ -3,7 +3,9 @@
 #include <grpcpp/grpcpp.h>
 
 #include <algorithm>
+#include <map>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -19,9 +21,11 @@ namespace {
 
 constexpr int kMaxResponseBytes = 32 << 20;  // bytes
 constexpr int kMaxLabels = 64;
-constexpr size_t kMaxLabel = 1024;        // characters of a name or a value
-constexpr size_t kMaxMessageBytes = 500;  // of the service's message
-constexpr int kReconnectMs = 200;         // the channel's own pauses, so that ours decide
+constexpr size_t kMaxLabel = 1024;              // characters of a name or a value
+constexpr size_t kMaxMessageBytes = 500;        // of the service's message
+constexpr int kMaxAssigned = 64;                // texts of an architecture
+constexpr size_t kMaxAssignedBytes = 64 << 10;  // of one
+constexpr int kReconnectMs = 200;               // the channel's own pauses, so that ours decide
 constexpr int kMaxReconnectMs = 5000;
 constexpr char kPbtParent[] = "pbt.suggestion.katib.kubeflow.org/parent";
 constexpr char kMemo[] = "katib 1\n";
@@ -138,9 +142,22 @@ class RemoteAlgorithm : public Algorithm {
       MergeSettings(kept, *request.mutable_experiment()->mutable_spec()->mutable_algorithm());
     }
     *request.mutable_trials() = FormatTrials(experiment_, history);
+    for (katib::Trial& trial : *request.mutable_trials()) AssignTexts(*trial.mutable_spec());
     request.set_current_request_number(count);
     request.set_total_request_number(static_cast<int>(history.next_ordinal()) + count);
     return request;
+  }
+
+  // The reverse of ReadArchitecture.
+  static void AssignTexts(katib::TrialSpec& spec) {
+    std::map<std::string, std::string> labels(spec.labels().begin(), spec.labels().end());
+    for (const auto& [name, value] : labels) {
+      if (!absl::StartsWith(name, kAssignedLabel)) continue;
+      auto& assigned = *spec.mutable_parameter_assignments()->add_assignments();
+      assigned.set_name(name.substr(sizeof kAssignedLabel - 1));
+      assigned.set_value(value);
+      spec.mutable_labels()->erase(name);
+    }
   }
 
   static void MergeSettings(const katib::AlgorithmSpec& from, katib::AlgorithmSpec& to) {
@@ -177,7 +194,7 @@ class RemoteAlgorithm : public Algorithm {
                                                 answer.parameter_assignments_size(), ": ",
                                                 Words(Message(suggestion.status()))));
       }
-      const bool fresh = unvisited.Claim(suggestion->point);
+      const bool fresh = wire_.spec().has_nas_config() || unvisited.Claim(suggestion->point);
       if (fresh || suggestion->parent) {
         proposal.suggestions.push_back(*std::move(suggestion));
       } else {
@@ -186,7 +203,9 @@ class RemoteAlgorithm : public Algorithm {
     }
     proposal.memo = MemoOf(answer, history);
     if (!proposal.suggestions.empty()) return proposal;
-    return WhyNone({.repeated = repeated, .exhausted = exhausted || unvisited.Exhausted()}, history,
+    // Of architectures there are more than there are points in a space without parameters.
+    const bool tried = !wire_.spec().has_nas_config() && unvisited.Exhausted();
+    return WhyNone({.repeated = repeated, .exhausted = exhausted || tried}, history,
                    std::move(proposal));
   }
 
@@ -221,12 +240,38 @@ class RemoteAlgorithm : public Algorithm {
   StatusOr<Suggestion> ReadOne(const Answer::ParameterAssignments& from,
                                const History& history) const {
     Suggestion suggestion;
-    ASSIGN_OR_RETURN(suggestion.point, ParsePoint(space_, from.assignments()));
+    if (wire_.spec().has_nas_config()) {
+      RETURN_IF_ERROR(ReadArchitecture(from, suggestion));
+    } else {
+      ASSIGN_OR_RETURN(suggestion.point, ParsePoint(space_, from.assignments()));
+    }
     RETURN_IF_ERROR(ReadLabels(from, suggestion));
     const auto parent = from.labels().find(kPbtParent);
     if (parent != from.labels().end()) suggestion.parent = TrialNamed(parent->second, history);
     suggestion.explanation = "from " + who_;
     return suggestion;
+  }
+
+  // Texts that become an environment, arguments and files of a program.
+  static Status ReadArchitecture(const Answer::ParameterAssignments& from, Suggestion& suggestion) {
+    std::set<std::string> names;
+    for (const katib::ParameterAssignment& one : from.assignments()) {
+      const auto is_control = [](unsigned char c) { return c < ' ' && c != '\n' && c != '\t'; };
+      const bool sensible = !one.name().empty() && one.name().size() <= kMaxLabel &&
+                            one.value().size() <= kMaxAssignedBytes &&
+                            names.insert(one.name()).second && Printable(one.name()) == one.name();
+      if (!sensible || std::any_of(one.value().begin(), one.value().end(), is_control)) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("assignment ", one.name().substr(0, kMaxLabel),
+                         ": must have a name of its own, and a text of at most ", kMaxAssignedBytes,
+                         " bytes without control characters"));
+      }
+      suggestion.labels.emplace_back(kAssignedLabel + one.name(), one.value());
+    }
+    if (!names.empty() && static_cast<int>(names.size()) <= kMaxAssigned) return absl::OkStatus();
+    return absl::InvalidArgumentError(absl::StrCat("it has ", names.size(),
+                                                   " assignments: from 1 to ", kMaxAssigned,
+                                                   " describe an architecture"));
   }
 
   static Status ReadLabels(const Answer::ParameterAssignments& from, Suggestion& suggestion) {

@@ -16,6 +16,10 @@
 // answer: kUnavailable, kDeadlineExceeded, kInvalidArgument (it refuses the experiment),
 // kCancelled, kUnimplemented (it is no such service), kUnknown (it failed).
 //
+// One that searches architectures (spec.nasConfig: Katib's enas and darts) answers with texts of
+// its own in the place of values: an architecture, and what builds it. They are labels of the
+// suggestion here, in a space without parameters, and may be answered twice.
+//
 // Settings that the service answers with (Katib's hyperband keeps its state there) are its memo:
 // they replace those of the experiment in the next request.
 #pragma once
@@ -29,6 +33,9 @@
 #include "suggestion/algorithm.h"
 
 namespace shirabe::suggestion {
+
+// Of the label that is an assignment; its name follows.
+inline constexpr char kAssignedLabel[] = "shirabe.io/assigned/";
 
 struct RemoteOptions {
   std::string endpoint;  // host:port

@@ -60,7 +60,7 @@ def asked(name, **spec):
 
 
 def run(name):
-    """One whose trials are processes, each of which fails once."""
+    """One whose trials are processes, each of which fails once, with a job that follows."""
     container = {
         "name": "training-container",
         "image": "none",
@@ -75,8 +75,14 @@ def run(name):
             "spec": {"template": {"spec": pod}},
         },
     }
-    retries = {"attempts": {"maxFailures": 3}}
-    return asked(name, maxTrialCount=2, trialTemplate=template, shirabe=retries)
+    served = {"name": "serve", "image": "none", "command": ["echo", "served"]}
+    job = {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "spec": {"template": {"spec": {"restartPolicy": "Never", "containers": [served]}}},
+    }
+    shirabe = {"attempts": {"maxFailures": 3}, "onSuccess": {"job": job}}
+    return asked(name, maxTrialCount=2, trialTemplate=template, shirabe=shirabe)
 
 
 def scheduled(name):
@@ -252,7 +258,7 @@ class OpenapiTest(unittest.TestCase):
 
     def test_every_operation_answers_what_is_described(self):
         self.create(run("ran"))
-        eventually(lambda: "completionTime" in self.send("GET", f"{EXPERIMENTS}/ran")[2])
+        eventually(lambda: "OnSuccessSucceeded" in self.send("GET", f"{EXPERIMENTS}/ran/events")[2])
         for number, (id, (method, path, operation)) in enumerate(self.operations.items()):
             name = f"told-{number}"
             with self.subTest(id):

@@ -102,7 +102,8 @@ TEST_F(FollowUpAttackTest, WhatIsNoJobOfItsNamespaceIsRefused) {
   ExpectAlive();
 }
 
-// attacks: gRPC shirabe.v1.Shirabe/ReadLog, gRPC shirabe.v1.Shirabe/GetExperiment
+// attacks: gRPC shirabe.v1.Shirabe/ReadLog, gRPC shirabe.v1.Shirabe/GetExperiment, HTTP GET
+// /api/v1/namespaces/{namespace}/experiments/{name}/on-success/attempts/{attempt}/log
 TEST_F(FollowUpAttackTest, IsReadByThoseOfItsNamespaceAndKeepsItsToken) {
   Serve();
   const std::string gate = cli_.Path("gate");
@@ -122,6 +123,18 @@ TEST_F(FollowUpAttackTest, IsReadByThoseOfItsNamespaceAndKeepsItsToken) {
     return Shirabe()->ReadLog(As(kRedToken).get(), LogOf("deploys"), &chunk).ok() &&
            chunk.text() == "hello\n";
   }));
+  const std::string log = "/api/v1/namespaces/red/experiments/deploys/on-success/attempts/";
+  EXPECT_EQ(Http("GET " + log + "1/log", kRedToken).status, 200);
+  for (const char* follow : {"", "?follow=true"}) {
+    const auto foreign = Http("GET " + log + "1/log" + follow, kBlueToken);
+    EXPECT_GE(foreign.status, 400) << follow;
+    EXPECT_THAT(foreign.body, Not(HasSubstr("hello")));
+  }
+  for (const char* wrong : {"0", "-1", "2147483648", "1%00", "..%2f1"}) {
+    EXPECT_EQ(Http("GET " + log + wrong + "/log", kRedToken).status / 100, 4) << wrong;
+  }
+  EXPECT_EQ(Http("GET " + log + "2/log", kRedToken).status, 404);
+  EXPECT_GE(Http("GET " + log + "1/log?offset=-5", kRedToken).status, 400);
   const auto answer = Http("GET /api/v1/namespaces/red/experiments/deploys", kRedToken);
   EXPECT_THAT(answer.body, HasSubstr("\"bestTrialName\""));
   EXPECT_THAT(answer.body, Not(HasSubstr("\"attempt\"")));

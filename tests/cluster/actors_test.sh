@@ -201,6 +201,12 @@ start_controller
 schedules patch hourly --type merge -p '{"spec": {"suspend": true}}' >/dev/null
 sleep 2
 equal "experiments after a crash" 1 "$(started)"
+schedules annotate hourly shirabe.dev/run-now="$(date +%s)" >/dev/null
+eventually 20 "one that is asked for" has '^hourly-m' schedules get hourly \
+  -o 'jsonpath={.status.lastExperiment}'
+equal "that the request is taken off" "" "$(schedules get hourly \
+  -o 'jsonpath={.metadata.annotations.shirabe\.dev/run-now}')"
+equal "experiments of it" 2 "$(started)"
 schedules delete hourly >/dev/null
 eventually 30 "the end of what it started" is 0 started
 

@@ -136,6 +136,48 @@ fault_suspended() {
   ended_well queued suspended
 }
 
+# naming NAME FROM: a short experiment whose pods take their environment from that as well.
+naming() {
+  manifest "$1" lacking | sed -e 's/-lt 15/-lt 2/' -e 's/maxTrialCount: 3/maxTrialCount: 1/' \
+    -e 's/parallelTrialCount: 2/parallelTrialCount: 1/' \
+    -e "s/^\( *\)- name: main\$/&\n\1  envFrom: [$2]/" | kubectl apply -f - >/dev/null
+}
+
+lacking() { kubectl -n lacking "$@"; }
+says_why() { lacking get experiments.kubeflow.org "$1" -o 'jsonpath={.status.shirabe.waiting}'; }
+
+# What pods name and is not there: said before there is a pod where the controller may look for it,
+# else by the pod's own events; and it goes on by itself.
+fault_missing() {
+  kubectl create namespace lacking >/dev/null
+  naming looked '{configMapRef: {name: settings}}, {secretRef: {name: hf, optional: true}}'
+  naming unseen '{secretRef: {name: hf}}'
+  eventually 30 "the ConfigMap" has 'ConfigMap settings is missing in namespace lacking' \
+    says_why looked
+  expect "describe" has 'ConfigMap settings is missing in namespace lacking \(envFrom of' \
+    inside_controller -n lacking describe trial looked/1
+  expect "an event" has ReferenceMissing lacking get events \
+    --field-selector=reason=ReferenceMissing -o 'jsonpath={.items[*].reason}'
+  equal "pods of looked" "" "$(lacking get pods -l katib.kubeflow.org/experiment=looked -o name)"
+  eventually 30 "the Secret, by the pod" has 'secret "hf" not found' says_why unseen
+  # Whoever administers the namespace may let it look.
+  lacking create role shirabe-names --verb=get --resource=secrets >/dev/null
+  lacking create rolebinding shirabe-names --role=shirabe-names \
+    --serviceaccount="$SYSTEM:shirabe-controller" >/dev/null
+  sleep 11 # answers of before are believed for so long
+  naming late '{secretRef: {name: hf}}'
+  eventually 30 "the Secret" has 'Secret hf is missing in namespace lacking' says_why late
+  equal "pods of late" "" "$(lacking get pods -l katib.kubeflow.org/experiment=late -o name)"
+  lacking create configmap settings --from-literal=a=b >/dev/null
+  lacking create secret generic hf --from-literal=TOKEN=x >/dev/null
+  for name in looked unseen late; do
+    eventually 60 "the success of $name" is True lacking get experiments.kubeflow.org "$name" \
+      -o 'jsonpath={.status.conditions[?(@.type=="Succeeded")].status}'
+    inside_controller -n lacking get attempts "$name" -o json >"$CLUSTER/$name-attempts.json"
+    equal "attempts of $name" 1 "$(grep -c '"number"' "$CLUSTER/$name-attempts.json")"
+  done
+}
+
 # begun_on NODE NAME: runs it until its trials are on their way, all of them on that node.
 begun_on() {
   local others
@@ -265,7 +307,7 @@ together() {
 }
 
 [ $# != 0 ] || set -- controller_killed control_plane api_server_away "nosy by_hand eviction" \
-  "suspended deleted namespace" taint partition follow_up namespace_unseen dns
+  "suspended deleted namespace missing" taint partition follow_up namespace_unseen dns
 for faults; do
   step "$faults"
   # shellcheck disable=SC2086 # words

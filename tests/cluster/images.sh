@@ -22,7 +22,8 @@ inputs() {
     digits) ls "$SOURCE/sdk/python/shirabe/helper.py" "$SOURCE"/deploy/examples/digits/*.py ;;
     seeds)
       inputs digits
-      ls "$HERE"/images/digits/* "$SOURCE"/deploy/examples/{ai-platform/trainer,redis-queue,tensorboard}/*.py
+      ls "$HERE"/images/digits/* \
+        "$SOURCE"/deploy/examples/{ai-platform/trainer,redis-queue,tensorboard}/*.py
       ;;
     shirabe) ls "$SOURCE"/deploy/{image.sh,Dockerfile} "$SOURCE/build/release/bin/shirabe" ;;
   esac

@@ -12,6 +12,7 @@ source "$HERE/installing.sh"
 trap show_state EXIT
 
 IMAGE=docker.io/shirabe/example-tensorboard:0.1
+USER_OF_PODS='{runAsUser: 65532, runAsGroup: 65532}'
 out=$CLUSTER/out
 
 # The program as kubectl finds it, in the folder of the example.
@@ -51,11 +52,12 @@ example() {
   local file=$1
   shift
   sed -e 's#image: .*#image: '"$IMAGE"'#' \
-    -e 's#^\( *\)restartPolicy: Never#&\n\1securityContext: {runAsUser: 65532, runAsGroup: 65532}#' \
+    -e "s#^\( *\)restartPolicy: Never#&\n\1securityContext: $USER_OF_PODS#" \
     "$@" "$SOURCE/deploy/examples/$file" | kubectl apply -f - >/dev/null
 }
 
 VOLUME='volume: {claim: checkpoints}'
+CLAIM='{name: data, persistentVolumeClaim: {claimName: checkpoints}}'
 
 # ---- a queue in Redis ---------------------------------------------------------------------------
 
@@ -67,7 +69,7 @@ apiVersion: v1
 kind: Pod
 metadata: {name: redis-leader, labels: {app: redis}}
 spec:
-  securityContext: {runAsUser: 65532, runAsGroup: 65532}
+  securityContext: $USER_OF_PODS
   containers:
     - name: leader
       image: $IMAGE
@@ -76,7 +78,7 @@ spec:
       ports: [{containerPort: 6379}]
       readinessProbe: {exec: {command: [redis-cli, ping]}, periodSeconds: 1}
       volumeMounts: [{name: data, mountPath: /data, subPath: parts}]
-  volumes: [{name: data, persistentVolumeClaim: {claimName: checkpoints}}]
+  volumes: [$CLAIM]
 ---
 apiVersion: v1
 kind: Service
@@ -92,7 +94,7 @@ END
     -e 's#--pause=0.5#--pause=1\n                  - --lease=5#' \
     -e "s#^    checkpoint:#&\n      $VOLUME#" \
     -e 's#^\( *\)env:#\1volumeMounts: [{name: data, mountPath: /data, subPath: parts}]\n&#' \
-    -e 's#^\( *\)restartPolicy:#\1volumes: [{name: data, persistentVolumeClaim: {claimName: checkpoints}}]\n&#'
+    -e "s#^\( *\)restartPolicy:#\1volumes: [$CLAIM]\n&#"
 }
 
 # A machine under one of the workers goes.
@@ -126,7 +128,7 @@ for folder in (work / "checkpoints/trials/default/redis-queue").glob("redis-queu
     learned[folder.name] = json.loads(files[-1].read_text()) if files else []
 for worker, files in learned.items():
     assert len(files) == len(set(files)), (worker, files)
-    assert set(files) == {file for file, who in done.items() if who == worker}, (worker, files, done)
+    assert set(files) == {file for file, who in done.items() if who == worker}, (worker, done)
 attempts = json.loads((work / "workers.json").read_text())["items"]
 assert any(one["cause"] == "preempted-eviction" for one in attempts), attempts
 END
@@ -150,7 +152,8 @@ step "what takes its time: a queue, and trials with outputs and a step after the
 start_queue
 example tensorboard.yaml -e 's/maxTrialCount: 8/maxTrialCount: 2/' \
   -e "s#^spec:#&\n  shirabe: {checkpoint: {$VOLUME}}#"
-example deploy.yaml -e 's/maxTrialCount: 6/maxTrialCount: 2/' -e "s#^  shirabe:#&\n    checkpoint: {$VOLUME}#"
+example deploy.yaml -e 's/maxTrialCount: 6/maxTrialCount: 2/' \
+  -e "s#^  shirabe:#&\n    checkpoint: {$VOLUME}#"
 
 step "the command lines of AI Platform"
 MODEL_NAME=test-model

@@ -101,6 +101,11 @@ StatusOr<kube::Json> FakeCluster::Get(const kube::Ref& ref) {
   return absl::NotFoundError(absl::StrCat(ref.resource.plural, " \"", ref.name, "\" not found"));
 }
 
+StatusOr<kube::Json> FakeCluster::GetMetadata(const kube::Ref& ref) {
+  ASSIGN_OR_RETURN(const Json object, Get(ref));
+  return Json{{"metadata", object["metadata"]}};
+}
+
 StatusOr<kube::Json> FakeCluster::List(const kube::Query& query) {
   std::lock_guard lock(mutex_);
   Json items = Json::array();
@@ -155,7 +160,7 @@ StatusOr<kube::Json> FakeCluster::Apply(const kube::Resource& resource, const Js
   return Store(key, std::move(changed), Type::kModified);
 }
 
-// A merge of the object itself, as kubectl annotate and we do.
+// A merge of the object itself, as kubectl annotate and we do; on the version that it names, if any.
 StatusOr<kube::Json> FakeCluster::Patch(const kube::Ref& ref, kube::PatchType type,
                                         const Json& patch, const std::string& subresource) {
   if (type != kube::PatchType::kMerge || !subresource.empty()) {
@@ -163,7 +168,11 @@ StatusOr<kube::Json> FakeCluster::Patch(const kube::Ref& ref, kube::PatchType ty
   }
   const std::unique_lock lock(mutex_);
   const auto found = objects_.find(KeyOf(ref));
-  if (found == objects_.end()) return absl::NotFoundError(ref.name);
+  if (found == objects_.end()) return absl::NotFoundError(ref.name + " not found");
+  const std::string version = kube::VersionOf(patch);
+  if (!version.empty() && version != kube::VersionOf(found->second)) {
+    return absl::AbortedError(ref.name + " has been modified");
+  }
   Json changed = found->second;
   changed.merge_patch(patch);
   if (changed == found->second) return changed;

@@ -36,6 +36,7 @@ class FakeCluster : public kube::Client {
   bool Await(const std::function<bool()>& holds);
 
   StatusOr<Json> Get(const kube::Ref& ref) override;
+  StatusOr<Json> GetMetadata(const kube::Ref& ref) override;
   StatusOr<Json> List(const kube::Query& query) override;
   StatusOr<std::string> ListEach(const kube::Query& query,
                                  const std::function<void(Json&&)>& sink) override;

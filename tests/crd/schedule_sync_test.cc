@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "absl/strings/str_cat.h"
+#include "base/rng.h"
 #include "base/timestamp.h"
 #include "crd/resource_kinds.h"
 #include "crd/schedule_object.h"
@@ -123,6 +124,65 @@ TEST_F(ScheduleSyncTest, AfterACrashBetweenMakingAndNotingItIsNotMadeAgain) {
   GoTo(Day(2, 2));
   ASSERT_TRUE(AwaitStart(Day(2, 2)));
   EXPECT_THAT(Names(), ElementsAre(NameAt(Day(1, 2)), NameAt(Day(2, 2))));
+}
+
+// ---- started by hand ----------------------------------------------------------------------------
+
+TEST_F(ScheduleSyncTest, OneThatIsAskedForIsMadeAtOnceAndOnce) {
+  Put({{"suspend", true}, {"concurrencyPolicy", "Forbid"}});
+  Start();
+  const auto ask = [&] {
+    cluster_.Edit(Ref(), [](Json& object) {
+      object["metadata"]["annotations"] = {{schedule::kRunNow, "now"}, {"team", "vision"}};
+    });
+  };
+  const auto starts = [&](int64_t count) {
+    return cluster_.Await([&] { return Number(StatusNow(), {"starts"}) == count; });
+  };
+  ask();
+  ASSERT_TRUE(starts(1));
+  ASSERT_THAT(Names(), SizeIs(1));
+  EXPECT_THAT(Names()[0], HasSubstr("nightly-m"));
+  EXPECT_EQ(StatusNow()["lastExperiment"], Names()[0]);
+  EXPECT_FALSE(StatusNow().contains("lastScheduleTime")) << "its times are as before";
+  EXPECT_EQ((*cluster_.Find(Ref()))["metadata"]["annotations"], Json({{"team", "vision"}}));
+  EXPECT_TRUE(cluster_.Await([&] { return HasEvent("ExperimentStarted", schedule::kRunNow); }));
+  Start();  // the next leader makes no other
+  clock_.Advance(absl::Minutes(2));
+  ASSERT_TRUE(starts(1));
+  ask();  // again, in the same words
+  ASSERT_TRUE(starts(2));
+  EXPECT_THAT(Names(), SizeIs(2));
+}
+
+TEST_F(ScheduleSyncTest, AfterACrashBeforeItIsNotedWhatWasAskedForIsNotMadeAgain) {
+  const Json object = Put();
+  const std::string name =
+      schedule::ExperimentNameFor("nightly", Fingerprint("\"7\" 0"));  // as the leader before
+  cluster_.Put(Experiments(), ExperimentObject(object, {.start = Day(1, 1), .name = name}, ""));
+  cluster_.Edit(Ref(), [](Json& changed) {
+    changed["metadata"]["annotations"] = {{schedule::kRunNow, "7"}};
+  });
+  Start();
+  ASSERT_TRUE(cluster_.Await([&] { return StatusNow().contains("lastExperiment"); }));
+  EXPECT_THAT(Names(), ElementsAre(name));
+}
+
+TEST_F(ScheduleSyncTest, OneThatCannotBeMadeIsSaidAndNotAskedForAgain) {
+  Put();
+  const std::string name = schedule::ExperimentNameFor("nightly", Fingerprint("\"7\" 0"));
+  cluster_.Put(Experiments(), {{"apiVersion", kApiVersion},
+                               {"kind", "Experiment"},
+                               {"metadata", {{"name", name}, {"namespace", "default"}}}});
+  cluster_.Edit(Ref(), [](Json& changed) {
+    changed["metadata"]["annotations"] = {{schedule::kRunNow, "7"}};
+  });
+  Start();
+  EXPECT_TRUE(cluster_.Await([&] { return HasEvent("StartFailed", "of that name is there"); }));
+  EXPECT_TRUE(cluster_.Await([&] {
+    return FindAt(*cluster_.Find(Ref()), {"metadata", "annotations", schedule::kRunNow}) == nullptr;
+  }));
+  EXPECT_FALSE(StatusNow().contains("starts"));
 }
 
 TEST_F(ScheduleSyncTest, AnExperimentOfAnotherIsLeftAlone) {

@@ -128,6 +128,9 @@ path = f"http://{sys.argv[1]}/api/v1/namespaces/default/experiments/served"
 status = json.load(opener.open(path))["status"]["shirabe"]["onSuccess"]
 assert status["phase"] == "Succeeded" and status["attempts"] == 1, status
 assert status["name"] == "served-on-success" and "attempt" not in status, status
+log = f"{path}/on-success/attempts/1/log"
+assert opener.open(log).read().startswith(b"serving served-"), "its log"
+assert b"event: end" in opener.open(f"{log}?follow=true").read(), "its log, followed"
 END
 "$shirabe" delete experiment served "${remote[@]}" >"$out" 2>&1 || fail "delete"
 [ ! -e "$SHIRABE_HOME/trials/default/served" ] || fail "its files are there after the deletion"

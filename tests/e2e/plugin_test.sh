@@ -53,3 +53,42 @@ awk -v loss="$loss" 'BEGIN {exit !(loss > 0 && loss < 5)}' || fail "the best los
 grep -q "SuggestionFailed.*algorithm hill at 127.0.0.1:$port: cannot be reached" \
   "$SHIRABE_HOME/events.out" || fail "no event of the crash"
 echo "best loss $loss"
+
+# Architectures: what is searched reaches a service on Katib's stubs, and its texts the programs.
+"$shirabe" validate -f deploy/examples/nas.yaml >"$SHIRABE_HOME/nas.out" 2>&1 ||
+  fail "validate nas.yaml"
+code=0
+sed '/^  shirabe:/,/endpoint:/d' deploy/examples/nas.yaml >"$SHIRABE_HOME/nas.yaml"
+"$shirabe" run -f "$SHIRABE_HOME/nas.yaml" >"$SHIRABE_HOME/nas.out" 2>&1 || code=$?
+[ "$code" = 5 ] || fail "without a service it ends with $code"
+refused='spec.algorithm.algorithmName: "enas" searches architectures.*shirabe.algorithm.endpoint'
+grep -q "$refused" "$SHIRABE_HOME/nas.out" || fail "it does not say what to do without a service"
+sdk=${XDG_CACHE_HOME:-$HOME/.cache}/shirabe/katib-sdk-0.19.0
+if [ ! -d "$sdk" ]; then
+  echo "left out: Katib's SDK is not in $sdk (deploy/setup.sh cluster installs it)"
+  exit 0
+fi
+PYTHONPATH=$sdk python3 tests/e2e/architectures.py 127.0.0.1:0 >"$SHIRABE_HOME/service.out" 2>&1 &
+running=$!
+until_true 60 grep -qs "^ready on port [1-9]" "$SHIRABE_HOME/service.out" || fail "no service"
+port=$(sed -n 's/^ready on port //p' "$SHIRABE_HOME/service.out")
+sed "s/127.0.0.1:6789/127.0.0.1:$port/" deploy/examples/nas.yaml >"$SHIRABE_HOME/nas.yaml"
+timeout 120 "$shirabe" run -f "$SHIRABE_HOME/nas.yaml" >"$SHIRABE_HOME/nas.out" 2>&1 ||
+  fail "run nas.yaml"
+"$shirabe" get trials nas -o json >"$SHIRABE_HOME/trials.json"
+"$shirabe" describe trial nas/1 >"$SHIRABE_HOME/nas.out"
+grep -q '\[\[[0-7]\], \[' "$SHIRABE_HOME/nas.out" || fail "describe shows no architecture"
+python3 - "$SHIRABE_HOME/trials.json" <<'END' || fail "the trials of nas.yaml"
+import json, sys
+trials = json.load(open(sys.argv[1]))["items"]
+assert len(trials) == 6, len(trials)
+for trial in trials:
+    assigned = {p["name"]: p["value"] for p in trial["spec"]["parameterAssignments"]}
+    assert json.loads(assigned["architecture"]), assigned
+    assert "'num_layers': 4" in assigned["nn_config"], assigned
+    links = assigned["architecture"].count("1")
+    value = float(trial["status"]["observation"]["metrics"][0]["latest"])
+    assert value == (40 + links) / 100, trial
+    assert not trial["metadata"].get("labels", {}).get("shirabe.io/assigned/architecture"), trial
+END
+echo "architectures of a remote service are trained"

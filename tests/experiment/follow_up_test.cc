@@ -276,6 +276,24 @@ TEST_F(FollowUpTest, APreemptionIsNoFailure) {
   EXPECT_THAT(follower_.follow_ups, ElementsAre(1, 2, 3, 4));
 }
 
+TEST_F(FollowUpTest, WhatItCostIsInTheSumsOfItsExperiment) {
+  Succeed();
+  const v1::ShirabeStatus before = store_->GetExperiment(kKey)->record.status().shirabe();
+  for (const int exit_code : {1, 0}) {
+    trial::AttemptStatus ended = FollowedExecutor::Ended(exit_code);
+    ended.placement.set_price_per_hour(36);
+    ended.ran = absl::Seconds(100);
+    Show(ended);
+    Look();
+  }
+  EXPECT_EQ(Now().phase(), v1::FOLLOW_UP_SUCCEEDED);
+  EXPECT_DOUBLE_EQ(Now().cost(), 2);
+  const v1::ShirabeStatus after = store_->GetExperiment(kKey)->record.status().shirabe();
+  EXPECT_DOUBLE_EQ(after.cost() - before.cost(), 2);
+  EXPECT_DOUBLE_EQ(after.seconds() - before.seconds(), 200);
+  EXPECT_EQ(after.preemptions(), before.preemptions());
+}
+
 TEST_F(FollowUpTest, AnotherProcessGoesOnWithTheSameAttempt) {
   Succeed();
   const std::string token = follower_.follow_up->token;

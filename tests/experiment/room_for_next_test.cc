@@ -6,6 +6,7 @@
 
 #include "experiment/conditions.h"
 #include "tests/experiment/reconciler_fixture.h"
+#include "trial/missing_reference.h"
 
 namespace shirabe::experiment {
 namespace {
@@ -105,6 +106,36 @@ TEST_F(UnpricedBudgetTest, IsSaidOnceAndTakenBackWithTheFirstPrice) {
   Pass();
   EXPECT_EQ(Condition(), "");
   EXPECT_EQ(Events(), 1);
+}
+
+// What a pod of its trial names is not in its namespace.
+TEST_F(RoomForNextTest, AReferenceThatIsMissingIsAnEventAndNoRetry) {
+  executor_.start = trial::MissingReference("Secret hf is missing in namespace lab");
+  const auto told = [&] {
+    int count = 0;
+    const auto events = store_->ListEvents({.experiment = kKey});
+    for (const v1::Event& event : *events) count += event.reason() == "ReferenceMissing";
+    return count;
+  };
+  for (int i = 0; i < 20; ++i) {
+    Pass();
+    clock_.Advance(absl::Seconds(10));
+  }
+  EXPECT_EQ(told(), 1);
+  TakeOver();
+  Pass();
+  EXPECT_EQ(told(), 1) << "nor is it said again by another controller";
+  EXPECT_LE(Pass(), absl::Seconds(10)) << "it is looked for again soon";
+  const auto trial = store_->GetTrial({kKey, 1});
+  ASSERT_TRUE(trial.ok()) << trial.status();
+  EXPECT_EQ(trial->record.waiting(), "Secret hf is missing in namespace lab");
+  EXPECT_EQ(Waiting(), trial->record.waiting());
+  EXPECT_EQ(trial->record.attempts(), 1);
+  EXPECT_EQ(trial->record.failures(), 0);
+  executor_.start = absl::OkStatus();
+  clock_.Advance(absl::Seconds(10));
+  Pass();
+  EXPECT_EQ(store_->GetTrial({kKey, 1})->record.attempts(), 1);
 }
 
 // An experiment that was applied before the operator of its trials' kind.

@@ -275,7 +275,7 @@ TEST(Rules, OfAlgorithms) {
   EXPECT_THAT(with("{algorithmName: soboll}"), ElementsAre(HasSubstr("did you mean \"sobol\"?")));
   EXPECT_THAT(with("{algorithmName: enas}"),
               ElementsAre(HasSubstr("warning: spec.algorithm.algorithmName: "
-                                    "this version has no \"enas\"")));
+                                    "\"enas\" searches architectures")));
   EXPECT_THAT(with("{algorithmName: random, algorithmSettings: [{name: random_state, value: x}]}"),
               ElementsAre(HasSubstr("error: spec.algorithm.algorithmSettings[0]")));
   EXPECT_THAT(

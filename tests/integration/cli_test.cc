@@ -15,6 +15,7 @@
 namespace shirabe::cmd {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::AnyOf;
 using ::testing::Each;
 using ::testing::ElementsAre;
@@ -283,7 +284,10 @@ TEST_F(CliTest, WhatThisBuildLacksIsRefusedWithWhatIsAtHand) {
   EXPECT_EQ(cli_.Run({"validate", "-f", path}).code, 0);
   const Outcome outcome = cli_.Run({"run", "-f", path});
   EXPECT_EQ(outcome.code, 5);
-  EXPECT_THAT(outcome.err, HasSubstr("algorithm \"enas\" is not in this build; it has: "));
+  EXPECT_THAT(outcome.err,
+              AllOf(HasSubstr("spec.algorithm.algorithmName: \"enas\" searches architectures"),
+                    HasSubstr("kubeflowkatib/suggestion-enas"),
+                    HasSubstr("spec.shirabe.algorithm.endpoint")));
   EXPECT_EQ(cli_.Run({"get", "exp", "-A"}).out, "");
 }
 

@@ -298,6 +298,98 @@ TEST_F(RemoteCall, AnotherServiceIsNoSuggestion) {
   EXPECT_THAT(Message(proposal.status()), HasSubstr("does not serve Suggestion"));
 }
 
+// ---- architectures: Katib's enas and darts ------------------------------------------------------
+
+v1::Experiment SearchOfArchitectures() {
+  v1::Experiment experiment = OneParameter();
+  experiment.mutable_spec()->clear_parameters();
+  experiment.mutable_spec()->mutable_nas_config()->mutable_graph_config()->set_num_layers(3);
+  experiment.mutable_spec()->mutable_nas_config()->add_operations()->set_operation_type("conv");
+  return experiment;
+}
+
+class RemoteArchitectures : public ::testing::Test {
+ protected:
+  static void Assign(Reply& reply, const std::string& name, const std::string& value) {
+    katib::ParameterAssignment& one =
+        *reply.mutable_parameter_assignments(reply.parameter_assignments_size() - 1)
+             ->add_assignments();
+    one.set_name(name);
+    one.set_value(value);
+  }
+  StatusOr<suggestion::Proposal> Propose(Answer answer) {
+    Fake fake(std::move(answer));
+    return suggestion::MakeRemoteAlgorithm(experiment_, space_, {.endpoint = fake.endpoint()})
+        ->Propose(history_, 2, Rng(1));
+  }
+  // The answer has this one assignment.
+  void ExpectRefused(const std::string& name, const std::string& value) {
+    const auto proposal = Propose([&](auto&, const Request&, Reply& reply) {
+      reply.add_parameter_assignments();
+      Assign(reply, name, value);
+      return grpc::Status::OK;
+    });
+    EXPECT_TRUE(absl::IsDataLoss(proposal.status())) << proposal.status();
+    EXPECT_THAT(Message(proposal.status()), HasSubstr("its answer is refused: suggestion 1 of 1"));
+  }
+
+  const v1::Experiment experiment_ = SearchOfArchitectures();
+  const suggestion::Space space_ = *suggestion::Space::Create(experiment_.spec().parameters());
+  suggestion::History history_{space_};
+};
+
+TEST_F(RemoteArchitectures, ItSeesTheConfigurationAndItsTextsComeBackWithTheTrials) {
+  Request seen;
+  const auto answer = [&](auto&, const Request& request, Reply& reply) {
+    seen = request;
+    for (int i = 0; i < request.current_request_number(); ++i) {  // the same twice, too
+      reply.add_parameter_assignments();
+      Assign(reply, "architecture", "[[0], [1, 1]]");
+      Assign(reply, "nn_config", "{'num_layers': 2}");
+    }
+    return grpc::Status::OK;
+  };
+  const auto first = Propose(answer);
+  ASSERT_TRUE(first.ok()) << first.status();
+  ASSERT_EQ(first->suggestions.size(), 2u);
+  EXPECT_EQ(seen.experiment().spec().nas_config().graph_config().num_layers(), 3);
+  EXPECT_EQ(seen.experiment().spec().nas_config().operations().operation(0).operation_type(),
+            "conv");
+  history_.Add(first->suggestions[0].point,
+               {.state = suggestion::TrialState::kCompleted, .loss = 0.25});
+  history_.SetLabels(0, first->suggestions[0].labels);
+  const auto second = Propose(answer);
+  ASSERT_TRUE(second.ok()) << second.status();
+  EXPECT_EQ(second->suggestions.size(), 2u);
+  ASSERT_EQ(seen.trials_size(), 1);
+  const auto& assigned = seen.trials(0).spec().parameter_assignments().assignments();
+  ASSERT_EQ(assigned.size(), 2);
+  EXPECT_EQ(assigned[0].name(), "architecture");
+  EXPECT_EQ(assigned[0].value(), "[[0], [1, 1]]");
+  EXPECT_EQ(assigned[1].value(), "{'num_layers': 2}");
+  EXPECT_TRUE(seen.trials(0).spec().labels().empty());
+}
+
+TEST_F(RemoteArchitectures, TextsThatAreNoneAreRefused) {
+  ExpectRefused("", "x");
+  ExpectRefused(std::string(2000, 'n'), "x");
+  ExpectRefused("architecture", std::string("a\0b", 3));
+  ExpectRefused("architecture", "\x1b[2J");
+  ExpectRefused("architecture", std::string((64 << 10) + 1, '['));
+  const auto none = Propose([](auto&, const Request&, Reply& reply) {
+    reply.add_parameter_assignments();
+    return grpc::Status::OK;
+  });
+  EXPECT_TRUE(absl::IsDataLoss(none.status())) << none.status();
+  const auto twice = Propose([](auto&, const Request&, Reply& reply) {
+    reply.add_parameter_assignments();
+    Assign(reply, "architecture", "1");
+    Assign(reply, "architecture", "2");
+    return grpc::Status::OK;
+  });
+  EXPECT_TRUE(absl::IsDataLoss(twice.status())) << twice.status();
+}
+
 // ---- whole experiments -------------------------------------------------------------------------
 
 class PluginExperiment : public ::testing::Test {

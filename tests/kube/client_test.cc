@@ -113,6 +113,18 @@ TEST(ClientTest, AsksForPathsAsTheServerHasThem) {
                           "PATCH /apis/batch/v1/namespaces/ns/jobs/j?fieldManager=me&force=true"));
 }
 
+// A Secret's contents do not come into this process, not even where a server sends all of it.
+TEST(ClientTest, MetadataIsAllThatIsAskedForAndAllThatIsKept) {
+  FakeApiServer server([](FakeExchange& exchange) {
+    EXPECT_EQ(exchange.request().headers.at("accept"),
+              "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1");
+    exchange.Reply(200, R"({"metadata": {"name": "x"}, "data": {"password": "aHVudGVyMg=="}})");
+  });
+  const auto read = ClientOf(server)->GetMetadata(Pod("x"));
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(*read, Json::parse(R"({"metadata": {"name": "x"}})"));
+}
+
 TEST(ClientTest, ComesBackToABusyServer) {
   FakeApiServer server(Script(
       {Refuse(429, "TooManyRequests"), Refuse(503, "ServiceUnavailable"), Answer(200, "{}")}));

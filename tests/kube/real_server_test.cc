@@ -38,6 +38,15 @@ TEST_F(RealServer, CreatesReadsAndDeletes) {
   EXPECT_TRUE(absl::IsNotFound(client_->Delete(At("a"), {})));
 }
 
+TEST_F(RealServer, GivesMetadataAlone) {
+  ASSERT_TRUE(client_->Create(kConfigMaps, Map("a", "1")).ok());
+  const auto read = client_->GetMetadata(At("a"));
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(NameOf(*read), "a");
+  EXPECT_EQ(read->size(), 1u);
+  EXPECT_TRUE(absl::IsNotFound(client_->GetMetadata(At("b")).status()));
+}
+
 TEST_F(RealServer, ListsPageByPage) {
   ClientOptions small;
   small.page = 7;

@@ -113,5 +113,23 @@ TEST(ParseSchedule, SaysAMistakeOfTheTemplateOnce) {
               HasSubstr("spec.experimentTemplate.spec.objective.objectiveMetricName: is required"));
 }
 
+TEST(ParseObjects, EachDocumentIsOfTheKindThatItSays) {
+  const std::string schedule = ScheduleYaml({.name = "hourly", .schedule = "0 * * * *"});
+  const ParsedObjects both =
+      ParseObjects("kind: Experiment\nspec: 7\n---\n" + schedule + "\n---\nkind: Job\n");
+  ASSERT_EQ(both.schedules.size(), 1u);
+  EXPECT_EQ(both.schedules[0].schedule.metadata().name(), "hourly");
+  EXPECT_FALSE(experiment::HasErrors(both.schedules[0].findings));
+  ASSERT_EQ(both.experiments.size(), 2u);
+  EXPECT_TRUE(experiment::HasErrors(both.experiments[0].findings));
+  ASSERT_EQ(both.experiments[1].findings.size(), 1u);
+  EXPECT_EQ(both.experiments[1].findings[0].path, "kind");
+  // What is wrong with a schedule is said of it alone.
+  const ParsedObjects wrong = ParseObjects("kind: ScheduledExperiment\nspec: {schedule: never}\n");
+  EXPECT_TRUE(wrong.experiments.empty());
+  EXPECT_TRUE(experiment::HasErrors(wrong.schedules.at(0).findings));
+  EXPECT_EQ(ParseObjects("").experiments.at(0).findings.size(), 1u);
+}
+
 }  // namespace
 }  // namespace shirabe::schedule

@@ -201,6 +201,17 @@ TEST_F(HttpRoutesTest, ShowsTrialsAndWhatBelongsToThem) {
   }
 }
 
+TEST_F(HttpRoutesTest, WhatFollowsNothingHasNoLog) {
+  http_.Create("a", "one");
+  const std::string log = absl::StrCat(kHttpRoutesA, "/one/on-success/attempts/1/log");
+  const HttpReply none = http_.Get(log);
+  EXPECT_EQ(none.status, 404);
+  EXPECT_THAT(none.body, ::testing::HasSubstr("no spec.shirabe.onSuccess"));
+  EXPECT_EQ(http_.Get(log + "?follow=true").status, 404);
+  EXPECT_EQ(http_.Get(absl::StrCat(kHttpRoutesA, "/one/on-success/attempts/0/log")).status, 400);
+  EXPECT_EQ(http_.Get(absl::StrCat(kHttpRoutesA, "/two/on-success/attempts/1/log")).status, 404);
+}
+
 TEST_F(HttpRoutesTest, AsksAndTells) {
   http_.Create("a", "one");
   const std::string one = absl::StrCat(kHttpRoutesA, "/one");

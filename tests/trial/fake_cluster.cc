@@ -117,6 +117,15 @@ StatusOr<Json> FakeCluster::Get(const Ref& ref) {
   return found->second;
 }
 
+StatusOr<Json> FakeCluster::GetMetadata(const Ref& ref) {
+  RETURN_IF_ERROR(before("metadata", ref));
+  std::lock_guard lock(mutex_);
+  ++calls_["metadata"];
+  const auto found = objects_.find({ref.resource.kind, ref.namespace_name, ref.name});
+  if (found == objects_.end()) return absl::NotFoundError(ref.name + " not found");
+  return Json{{"metadata", found->second["metadata"]}};
+}
+
 StatusOr<Json> FakeCluster::List(const Query& query) {
   RETURN_IF_ERROR(before("list", {query.resource, query.namespace_name, ""}));
   std::lock_guard lock(mutex_);

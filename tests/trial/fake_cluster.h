@@ -20,6 +20,7 @@ class FakeCluster : public Client {
   ~FakeCluster() override = default;
 
   StatusOr<Json> Get(const Ref& ref) override;
+  StatusOr<Json> GetMetadata(const Ref& ref) override;
   StatusOr<Json> List(const Query& query) override;
   StatusOr<std::string> ListEach(const Query& query,
                                  const std::function<void(Json&&)>& sink) override;

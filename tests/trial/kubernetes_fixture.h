@@ -87,6 +87,7 @@ class KubernetesTest : public testing::Test {
     home_ = path;
     Reopen();
     PutNode("node-0");
+    PutNamed(Claims(), "checkpoints");
   }
   ~KubernetesTest() override {
     executor_.reset();
@@ -129,6 +130,15 @@ class KubernetesTest : public testing::Test {
                            {"status",
                             {{"allocatable", {{"cpu", "4"}, {"memory", "8Gi"}}},
                              {"conditions", {{{"type", "Ready"}, {"status", ready}}}}}}});
+  }
+
+  // What pods may name.
+  void PutNamed(const kube::Resource& resource, const std::string& name,
+                const Json& metadata = Json::object()) {
+    Json object = {{"metadata", metadata}};
+    object["metadata"]["name"] = name;
+    object["metadata"]["namespace"] = kTuning.ns;
+    cluster_.Put(resource, object);
   }
 
   // As the Job controller does; the pod is not scheduled yet.

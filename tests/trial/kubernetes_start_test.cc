@@ -4,6 +4,8 @@
 
 #include "tests/trial/kubernetes_fixture.h"
 #include "tests/trial/pools.h"
+#include "trial/missing_reference.h"
+#include "trial/pod/pod_references.h"
 
 namespace shirabe::trial {
 namespace {
@@ -141,6 +143,145 @@ TEST_F(KubernetesTest, AKindOfNoNamespaceIsAnErrorOfTheTemplate) {
   (*request.trial_spec.mutable_fields())["apiVersion"].set_string_value("example.org/v1");
   (*request.trial_spec.mutable_fields())["kind"].set_string_value("Machine");
   EXPECT_TRUE(absl::IsInvalidArgument(executor().Start(request)));
+}
+
+// ---- what its pods name -------------------------------------------------------------------------
+
+const kube::Resource kSecrets{"", "v1", "secrets", "Secret"};
+const kube::Resource kMaps{"", "v1", "configmaps", "ConfigMap"};
+
+AttemptRequest RequestNaming(const std::string& pod) {
+  AttemptRequest request = PodRequestFor(Nth(1));
+  const auto parsed = google::protobuf::util::JsonStringToMessage(
+      R"({"apiVersion": "batch/v1", "kind": "Job", "spec": {"template": {"spec": )" + pod + "}}}",
+      &request.trial_spec);
+  CHECK(parsed.ok());
+  return request;
+}
+
+constexpr char kNaming[] = R"({"restartPolicy": "Never", "containers": [{
+  "name": "training-container", "image": "trainer:1", "command": ["true"],
+  "env": [{"name": "HF_TOKEN", "valueFrom": {"secretKeyRef": {"name": "hf", "key": "token"}}},
+          {"name": "MAYBE", "valueFrom": {"secretKeyRef":
+            {"name": "absent", "key": "k", "optional": true}}}],
+  "envFrom": [{"configMapRef": {"name": "settings"}}]}]})";
+
+TEST_F(KubernetesTest, WhatItsPodsNameMustBeThereBeforeAnythingIsMade) {
+  const AttemptRequest request = RequestNaming(kNaming);
+  const Status missing = executor().Start(request);
+  EXPECT_TRUE(absl::IsResourceExhausted(missing)) << missing;
+  EXPECT_TRUE(IsMissingReference(missing));
+  EXPECT_THAT(Message(missing),
+              AllOf(HasSubstr("Secret hf is missing in namespace lab (env HF_TOKEN of container "
+                              "training-container)"),
+                    HasSubstr("ConfigMap settings is missing in namespace lab (envFrom of "),
+                    HasSubstr("Create it"), testing::Not(HasSubstr("absent"))));
+  EXPECT_THAT(cluster_.All(Jobs()), IsEmpty());
+  EXPECT_THAT(executor().Observe(kTuning), IsEmpty());
+  PutNamed(kMaps, "settings");
+  EXPECT_THAT(Message(executor().Start(request)), testing::Not(HasSubstr("settings")));
+  PutNamed(kSecrets, "hf");
+  EXPECT_TRUE(executor().Start(request).ok());
+  EXPECT_TRUE(HasJob(Nth(1)));
+}
+
+TEST_F(KubernetesTest, AClaimThatIsMissingOrGoingIsSaid) {
+  AttemptRequest request = PodRequestFor(Nth(1));
+  request.cluster.volume.set_claim("data");
+  EXPECT_THAT(Message(executor().Start(request)),
+              HasSubstr("PersistentVolumeClaim data is missing in namespace lab"));
+  PutNamed(Claims(), "data", {{"deletionTimestamp", "2026-01-01T00:00:00Z"}});
+  EXPECT_THAT(Message(executor().Start(request)),
+              HasSubstr("PersistentVolumeClaim data in namespace lab is being deleted"));
+  EXPECT_THAT(cluster_.All(Jobs()), IsEmpty());
+  PutNamed(Claims(), "data");
+  EXPECT_TRUE(executor().Start(request).ok());
+}
+
+// The kubelet says then what it does not find; nothing is held back.
+TEST_F(KubernetesTest, WhatMayNotBeAskedForIsLeftToThePod) {
+  PutNamed(kMaps, "settings");
+  cluster_.before = [](const std::string& verb, const kube::Ref& ref) {
+    return verb == "metadata" && ref.resource.kind == "Secret"
+               ? absl::PermissionDeniedError("secrets is forbidden")
+               : absl::OkStatus();
+  };
+  EXPECT_TRUE(executor().Start(RequestNaming(kNaming)).ok());
+  EXPECT_TRUE(HasJob(Nth(1)));
+}
+
+// It may be gone by the time another process takes the attempt up.
+TEST_F(KubernetesTest, WhatWasMadeIsAdoptedWhateverIsMissingByNow) {
+  PutNamed(kMaps, "settings");
+  PutNamed(kSecrets, "hf");
+  ASSERT_TRUE(executor().Start(RequestNaming(kNaming)).ok());
+  cluster_.Remove({kSecrets, kTuning.ns, "hf"}, /*force=*/true);
+  Reopen();
+  const Status again = executor().Start(RequestNaming(kNaming));
+  EXPECT_TRUE(again.ok()) << again;
+  EXPECT_THAT(cluster_.All(Jobs()), SizeIs(1));
+}
+
+TEST_F(KubernetesTest, ManyThatNameTheSameAskOnce) {
+  for (int64_t trial = 1; trial <= 10; ++trial) {
+    ASSERT_TRUE(executor().Start(PodRequestFor(Nth(trial))).ok());
+  }
+  EXPECT_EQ(cluster_.Calls("metadata"), 1);
+}
+
+std::vector<std::string> Named(const char* object) {
+  std::vector<std::string> named;
+  for (const PodReference& one : ReferencesOf(Json::parse(object))) {
+    named.push_back(one.kind + " " + one.name + ", " + one.place);
+  }
+  return named;
+}
+
+TEST(PodReferences, AreFoundWhereverPodsCanNameThem) {
+  EXPECT_THAT(
+      Named(R"({"kind": "Pod", "spec": {
+        "imagePullSecrets": [{"name": "registry"}],
+        "initContainers": [{"name": "fetch", "envFrom": [{"secretRef": {"name": "bucket"}},
+          {"configMapRef": {"name": "extra", "optional": true}}]}],
+        "containers": [{"name": "main"}],
+        "volumes": [
+          {"name": "a", "secret": {"secretName": "certificate"}},
+          {"name": "b", "secret": {"secretName": "later", "optional": true}},
+          {"name": "c", "projected": {"sources": [{"secret": {"name": "inner"}},
+             {"configMap": {"name": "words"}}, {"serviceAccountToken": {"path": "t"}}]}},
+          {"name": "d", "persistentVolumeClaim": {"claimName": "data"}},
+          {"name": "e", "csi": {"driver": "x", "nodePublishSecretRef": {"name": "mount"}}},
+          {"name": "f", "emptyDir": {}}, "odd", {"name": 5}]}})"),
+      testing::ElementsAre("Secret bucket, envFrom of container fetch",
+                           "Secret certificate, volume a", "Secret inner, volume c",
+                           "ConfigMap words, volume c", "PersistentVolumeClaim data, volume d",
+                           "Secret mount, volume e", "Secret registry, imagePullSecrets"));
+}
+
+TEST(PodReferences, OfATrainJobAndOfEveryRole) {
+  EXPECT_THAT(Named(R"({"apiVersion": "trainer.kubeflow.org/v1alpha1", "kind": "TrainJob",
+                        "spec": {"trainer": {"env": [{"name": "K", "valueFrom":
+                          {"secretKeyRef": {"name": "s", "key": "k"}}}]}}})"),
+              testing::ElementsAre("Secret s, env K of spec.trainer"));
+  EXPECT_THAT(Named(R"({"kind": "PyTorchJob", "spec": {"pytorchReplicaSpecs": {
+                "Master": {"template": {"spec": {"containers": [{"name": "pytorch",
+                  "envFrom": [{"secretRef": {"name": "one"}}]}]}}},
+                "Worker": {"template": {"spec": {"containers": [{"name": "pytorch",
+                  "envFrom": [{"secretRef": {"name": "one"}},
+                              {"secretRef": {"name": "two"}}]}]}}}}}})"),
+              testing::ElementsAre("Secret one, envFrom of container pytorch",
+                                   "Secret two, envFrom of container pytorch"));
+}
+
+// A template may name more than anybody asks for.
+TEST(PodReferences, AreBounded) {
+  Json sources = Json::array();
+  for (int i = 0; i < 5000; ++i) {
+    sources.push_back({{"secretRef", {{"name", "s" + std::to_string(i)}}}});
+  }
+  const Json object = {
+      {"spec", {{"containers", Json::array({{{"name", "main"}, {"envFrom", sources}}})}}}};
+  EXPECT_THAT(ReferencesOf(object), SizeIs(64));
 }
 
 // An API server that makes nothing until it is told to, and then answers as it is told to.

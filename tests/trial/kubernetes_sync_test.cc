@@ -1,11 +1,13 @@
 // What sidecars tell the executor of their attempts, and what they are told.
 #include "absl/strings/escaping.h"
+#include "tests/support/paths.h"
 #include "tests/trial/kubernetes_fixture.h"
 #include "trial/kubernetes/cluster_actions.h"
 
 namespace shirabe::trial {
 namespace {
 
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
@@ -271,6 +273,51 @@ TEST_F(PodTokenTest, PodsOfTheVersionBeforeAreStillLetIn) {
   EXPECT_FALSE(executor().Sync(Request(Nth(1), "guess"), TokenOf(Nth(1))).ok());
 }
 
+// A rolling upgrade: a new controller takes up a Job of 0.1, whose sidecar goes on as it always
+// did.
+TEST_F(KubernetesTest, AnAttemptOfTheVersionBeforeGoesOnToItsEnd) {
+  const std::string folder = SourceDir() + "/tests/testdata/releases/0.1/";
+  const Json job = Json::parse(*ReadFile(folder + "job.json"));
+  const Json requests = Json::parse(*ReadFile(folder + "sync.json"));
+  const AttemptKey key{{{"team", "spot"}, 3}, 2};
+  cluster_.Put(Jobs(), job);
+  Json pod = job["spec"]["template"];
+  pod["metadata"].update({{"name", "spot-3-a2-x"},
+                          {"namespace", "team"},
+                          {"creationTimestamp", "2026-01-01T00:00:00Z"}});
+  const Json made = *cluster_.Get({Jobs(), "team", "spot-3-a2"});
+  pod["metadata"]["ownerReferences"] = {
+      {{"kind", "Job"}, {"name", "spot-3-a2"}, {"uid", UidOf(made)}, {"controller", true}}};
+  pod["spec"]["nodeName"] = "node-0";
+  const Json running = {{"running", {{"startedAt", "2026-01-01T00:00:10Z"}}}};
+  pod["status"] = {{"phase", "Running"},
+                   {"containerStatuses", Json::array({State("main", running)})},
+                   {"initContainerStatuses", Json::array({State("shirabe-sidecar", running)})}};
+  cluster_.Put(Pods(), pod);
+  executor().Adopt({RecordOf(key, "0123456789abcdef")});
+  ASSERT_TRUE(Await([&] { return See(key).placement.has_start_time(); }));
+
+  int64_t known = 0;
+  for (const Json& text : requests) {
+    v1::SyncRequest request;
+    std::string bytes;
+    ASSERT_TRUE(absl::Base64Unescape(text.get<std::string>(), &bytes));
+    ASSERT_TRUE(request.ParseFromString(bytes));
+    const auto reply = executor().Sync(request);
+    ASSERT_TRUE(reply.ok()) << reply.status();
+    known = reply->files_size();
+  }
+  EXPECT_EQ(known, 2) << "its log and its metrics";
+  EXPECT_EQ(LogOf(key), "begins\nstep 2\n");
+  EXPECT_THAT(*ReadFile(executor().Paths(key).metrics_file), HasSubstr("\"accuracy\":0.75"));
+  const AttemptStatus ended = AwaitEnd(key);
+  EXPECT_EQ(ended.exit_code, 0);
+  ASSERT_THAT(ended.checkpoints, SizeIs(1));
+  EXPECT_EQ(ended.checkpoints[0].step(), 2);
+  executor().Forget(key);
+  EXPECT_TRUE(Await([&] { return !cluster_.Get({Jobs(), "team", "spot-3-a2"}).ok(); }));
+}
+
 TEST_F(PodTokenTest, WhereTheApiServerIsAwayItIsAskedAgain) {
   Run(Nth(1));
   const std::string token = TokenOf(Nth(1));
@@ -291,7 +338,7 @@ TEST_F(KubernetesTest, WhereEachTrialHasItsOwnVolumeOnlyItsSidecarPrunes) {
     const Status started = executor().Start(request);
     ASSERT_TRUE(started.ok()) << started;
   }
-  EXPECT_THAT(cluster_.All(Claims()), SizeIs(2));
+  EXPECT_THAT(cluster_.All(Claims()), SizeIs(3)) << "one each beside the fixture's";
   executor().Prune(Saved(Nth(1), 10));
   EXPECT_THAT(executor().Sync(Request(Nth(1)))->prune(), SizeIs(1));
   EXPECT_THAT(executor().Sync(Request(Nth(2)))->prune(), IsEmpty());

@@ -107,7 +107,8 @@ TEST(OperatorKinds, TektonsRunsPassTheirMetadataOn) {
 
 TEST_F(TrainJobTest, ItsPodIsFoundByTheNameOfItsJobSet) {
   Run();
-  EXPECT_EQ(See(Nth(1)).placement.node(), "node-0");
+  // The pod may be seen before its node.
+  EXPECT_TRUE(Await([&] { return See(Nth(1)).placement.node() == "node-0"; }));
   ASSERT_TRUE(Await([&] { return LogOf(Nth(1)) == "loss=0.5\n"; })) << LogOf(Nth(1));
   cluster_.SetLog(MadeRef().name, "node", "loss=0.5\nloss=0.25\n");
   cluster_.Put(Pods(), EndedPod(0));

@@ -126,6 +126,38 @@ TEST(PodWaiting, VolumesAreKnownByTheirEvents) {
   EXPECT_FALSE(Why(ready, {Event("FailedMount", "it is mounted by now")}).has_value());
 }
 
+TEST(PodWaiting, WhatTakesItsTimeIsSaidOnceItIsWorthAWord) {
+  const auto preparing = [](const Json& pod) {
+    return WhyPreparing({.pod = &pod, .events = {}, .primary = "main"});
+  };
+  EXPECT_FALSE(preparing(PodSample().pod).has_value()) << "no node yet";
+  EXPECT_FALSE(preparing(PodSample().Running().pod).has_value());
+  Json pod = WaitingFor("ContainerCreating", "");
+  pod["spec"]["nodeName"] = "node-7";
+  pod["status"]["containerStatuses"][0]["image"] = "registry/large:1";
+  const Json sandbox = {{"type", "PodReadyToStartContainers"},
+                        {"status", "False"},
+                        {"lastTransitionTime", "2026-11-21T12:00:00Z"}};
+  pod["status"]["conditions"] = Json::array({sandbox});
+  EXPECT_THAT(preparing(pod)->text, AllOf(HasSubstr("volumes are being attached and mounted"),
+                                          HasSubstr("on node-7 since 2026-11-21T12:00:00Z")));
+  pod["status"]["conditions"][0]["status"] = "True";
+  EXPECT_THAT(
+      preparing(pod)->text,
+      HasSubstr("the image registry/large:1 of its container main is being pulled on node-7"));
+  EXPECT_EQ(preparing(pod)->give_up, absl::InfiniteDuration());
+  pod["status"]["initContainerStatuses"] = Json::array(
+      {Json{{"name", "fetch"}, {"image", "f:1"}, {"state", {{"waiting", Json::object()}}}}});
+  EXPECT_THAT(preparing(pod)->text, HasSubstr("the image f:1 of its container fetch"));
+}
+
+TEST(PodWaiting, APullSecretThatIsMissingIsSaidWithTheImage) {
+  const auto why = Why(WaitingFor("ErrImagePull", "pull access denied"),
+                       {Event("FailedToRetrieveImagePullSecret",
+                              "Unable to retrieve some image pull secrets (registry)")});
+  EXPECT_THAT(why->text, AllOf(HasSubstr("pull access denied. Unable"), HasSubstr("(registry)")));
+}
+
 TEST(PodWaiting, WithoutAPodTheJobTells) {
   Json job = Json::parse(R"({"spec": {"suspend": true}})");
   WaitingFacts facts{.object = &job, .primary = "main"};

@@ -37,7 +37,10 @@ PodAttempt NewAttempt(const AttemptKey& key, const std::string& token) {
 }  // namespace
 
 AttemptStarter::AttemptStarter(const ClusterContext* context, const Parts& parts)
-    : context_(*context), parts_(parts), threads_(kStarters) {}
+    : context_(*context),
+      parts_(parts),
+      references_(context->client, context->clock),
+      threads_(kStarters) {}
 
 // Many are started one after the other, and an API server that is busy takes its time for each: the
 // caller goes on after a while, and the object is made meanwhile. If that fails, the attempt is not
@@ -102,8 +105,17 @@ Status AttemptStarter::SaveInputs(const AttemptRequest& request, const kube::Ref
   return absl::OkStatus();
 }
 
+// What was made before stays as it is, whatever is missing by now.
+Status AttemptStarter::CheckReferences(const AttemptObject& built, const PodAttempt& attempt) {
+  const Status there = references_.Check(built);
+  if (there.ok()) return there;
+  const auto object = context_.client->Get(attempt.ref);
+  return object.ok() && AttemptIdOf(*object) == attempt.id ? absl::OkStatus() : there;
+}
+
 // With the object in the cluster, made now or before.
 StatusOr<PodAttempt> AttemptStarter::Make(const AttemptObject& built, PodAttempt attempt) {
+  RETURN_IF_ERROR(CheckReferences(built, attempt));
   RETURN_IF_ERROR(MakeClaim(*context_.client, built));
   const kube::Resource& resource = attempt.ref.resource;
   context_.view->Follow(resource);

@@ -16,6 +16,7 @@
 #include "trial/kubernetes/volume_cleaner.h"
 #include "trial/pod/file_mirror.h"
 #include "trial/pod/pod_build.h"
+#include "trial/pod/reference_check.h"
 
 namespace shirabe::trial {
 
@@ -44,12 +45,14 @@ class AttemptStarter {
  private:
   StatusOr<AttemptObject> Prepare(const AttemptRequest& request, PodAttempt& attempt);
   Status SaveInputs(const AttemptRequest& request, const kube::Ref& ref);
+  Status CheckReferences(const AttemptObject& built, const PodAttempt& attempt);
   StatusOr<PodAttempt> Make(const AttemptObject& built, PodAttempt attempt);
   void LoadState(PodAttempt& attempt) const;
   kube::Ref FindObject(const AttemptKey& key, const std::string& id) const;
 
   const ClusterContext& context_;
   const Parts parts_;
+  ReferenceCheck references_;
   TaskPool threads_;
 };
 

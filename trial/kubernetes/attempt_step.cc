@@ -44,6 +44,7 @@ class Stepper {
   void ReadEndReport(PodVerdict& verdict);
   void AwaitReason(PodVerdict& verdict);
   void Wait(PodVerdict& verdict);
+  void Prepare(const WaitingFacts& facts);
   void ScheduleEventLookup();
   std::string WhyUnheard();
   bool EndedWell() const;
@@ -233,7 +234,10 @@ void Stepper::Wait(PodVerdict& verdict) {
   }
   progress.waiting_reason = reason;
   step_.observed.waiting = why ? why->text : "";
-  if (!why) return ScheduleEventLookup();
+  if (!why) {
+    Prepare(facts);
+    return ScheduleEventLookup();
+  }
   progress.needs_events = false;
   const absl::Duration give_up = *progress.waiting_since + why->give_up;
   if (why->give_up == absl::InfiniteDuration() || attempt_.stop) return;
@@ -241,6 +245,13 @@ void Stepper::Wait(PodVerdict& verdict) {
   verdict.phase = Phase::kEnded;
   verdict.cause = v1::NEVER_RAN;
   verdict.message = why->text;
+}
+
+// What usually takes a moment is worth a word, and with it a write, once it takes longer.
+void Stepper::Prepare(const WaitingFacts& facts) {
+  const absl::Duration worth_a_word = *step_.progress.waiting_since + timeouts_.ask_events;
+  if (facts_.now < worth_a_word) return CheckAt(worth_a_word);
+  if (const auto preparing = WhyPreparing(facts)) step_.observed.waiting = preparing->text;
 }
 
 void Stepper::ScheduleEventLookup() {

@@ -143,9 +143,14 @@ const State* StateOf(const std::string& reason) {
   return found == kStates.end() ? nullptr : &*found;
 }
 
-// The kubelet's second message, "Back-off pulling image", says less than the event before it.
+// The kubelet's second message, "Back-off pulling image", says less than the event before it. A
+// pull secret that is missing is told of in an event alone.
 std::string PullWords(const WaitingFacts& facts, const std::string& reason,
                       const std::string& words) {
+  if (reason != "ImagePullBackOff" && reason != "ErrImagePull") return words;
+  const std::string secrets = LastEvent(facts, {"FailedToRetrieveImagePullSecret"});
+  if (!secrets.empty())
+    return words.empty() ? secrets : absl::StrCat(Sentence(words), " ", secrets);
   if (reason != "ImagePullBackOff") return words;
   for (const Json& event : facts.events) {
     const std::string message = MessageOfEvent(event);
@@ -213,15 +218,28 @@ std::optional<PodWaiting> Volumes(const WaitingFacts& facts) {
                     .give_up = kVolumeTimeout};
 }
 
+std::string Since(const std::string& time) { return time.empty() ? "" : " since " + time; }
+
+// The container that starts next: the first, in the order in which they start, that waits.
+const Json* NextContainer(const Json& pod) {
+  for (const char* list : {"initContainerStatuses", "containerStatuses"}) {
+    for (const Json& status : Items(At(pod, {"status", list}))) {
+      if (At(status, {"state", "waiting"}).is_object()) return &status;
+    }
+  }
+  return nullptr;
+}
+
 // An init container that takes its time: ours copies a checkpoint, the user's does what it does.
 std::optional<PodWaiting> Initialising(const WaitingFacts& facts) {
   for (const Json& status : Items(At(*facts.pod, {"status", "initContainerStatuses"}))) {
     if (!At(status, {"state", "running"}).is_object() || IsTrue(At(status, "started"))) continue;
     const std::string name = Text(status, {"name"});
+    const std::string since = Since(Text(status, {"state", "running", "startedAt"}));
     const bool ours = name == kInitContainer || name == kFoldersContainer;
     return Patient(ours ? "PreparingCheckpoint" : "Initializing",
-                   ours ? "the checkpoint to go on from is being verified and copied"
-                        : absl::StrCat("its init container ", name, " runs"),
+                   ours ? "the checkpoint to go on from is being verified and copied" + since
+                        : absl::StrCat("its init container ", name, " runs", since),
                    "");
   }
   return std::nullopt;
@@ -311,6 +329,27 @@ PodWaiting WhyRefused(const std::string& words) {
   return {.reason = "FailedCreate",
           .text = Join("the cluster refuses to make its pod: " + words, ""),
           .give_up = kVolumeTimeout};
+}
+
+std::optional<PodWaiting> WhyPreparing(const WaitingFacts& facts) {
+  if (facts.pod == nullptr || ProgramStarted(facts)) return std::nullopt;
+  const std::string node = Text(*facts.pod, {"spec", "nodeName"});
+  if (node.empty()) return std::nullopt;
+  const Json& ready = kube::Condition(*facts.pod, "PodReadyToStartContainers");
+  const std::string since = Since(Text(ready, {"lastTransitionTime"}));
+  if (Text(ready, {"status"}) == "False") {
+    return Patient(
+        "PreparingVolumes",
+        absl::StrCat("its volumes are being attached and mounted, and its network made, on ", node,
+                     since),
+        "");
+  }
+  const Json* next = NextContainer(*facts.pod);
+  if (next == nullptr) return std::nullopt;
+  return Patient("Pulling",
+                 absl::StrCat("the image ", Text(*next, {"image"}), " of its container ",
+                              Text(*next, {"name"}), " is being pulled on ", node, since),
+                 "");
 }
 
 std::optional<PodWaiting> WhyWaiting(const WaitingFacts& facts) {

@@ -37,6 +37,11 @@ struct PodWaiting {
 // scheduled, or its image is being pulled, as it should.
 std::optional<PodWaiting> WhyWaiting(const WaitingFacts& facts);
 
+// What takes its time though nothing is wrong: volumes are attached and mounted, an image is
+// pulled. Worth a word once it has lasted a while. nullopt before there is a node, and once the
+// primary container runs.
+std::optional<PodWaiting> WhyPreparing(const WaitingFacts& facts);
+
 // The same for an object that the API server refused to create: quota, admission webhooks, RBAC.
 PodWaiting WhyRefused(const std::string& server_words);
 

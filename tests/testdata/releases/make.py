@@ -7,7 +7,8 @@ Run once for a release, with the program of that release; tests/integration/rele
 the result with every later one. FOLDER gets home.tar.gz (SQLite database, logs, journals,
 checkpoints), cut.yaml (of an experiment in it that was interrupted), postgres.sql (a dump, if
 PostgreSQL is installed), verbs.json and routes.json. job.json, the Job of an attempt, was printed by
-trial::BuildAttemptObject.
+trial::BuildAttemptObject. sync.json, what a sidecar sends from its attempt's beginning to its end (requests
+of Pods/Sync, base64), was written with the release's own .proto files.
 """
 import gzip
 import io

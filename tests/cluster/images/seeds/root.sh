@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# root.sh ROOT: the root of the digits example, with Debian's Redis of this machine, and TensorBoard,
-# tensorboardX and redis-py in the versions that deploy/setup.sh has installed here.
+# root.sh ROOT: the root of the digits example, with Debian's Redis of this machine, and
+# TensorBoard, tensorboardX and redis-py in the versions that deploy/setup.sh has installed here.
 set -euo pipefail
 root=$1
 here=$(cd "$(dirname "$0")" && pwd)
@@ -21,8 +21,8 @@ for program in redis-server redis-cli; do
   done
 done
 # What is there already, such as numpy, stays.
-"$cache/python/bin/python3" -m pip install -q --disable-pip-version-check --root-user-action=ignore \
-  --python-version 3.11.2 --only-binary=:all: \
+"$cache/python/bin/python3" -m pip install -q --disable-pip-version-check \
+  --root-user-action=ignore --python-version 3.11.2 --only-binary=:all: \
   --target "$root/usr/local/lib/python3.11/dist-packages" "$(version python numpy)" \
   "$(version python redis)" "$(version python tensorboardX)" "$(version loggers tensorboard)" \
   async-timeout 'setuptools<81' 2>"$root/pip.log" || { cat "$root/pip.log" >&2 && exit 1; }

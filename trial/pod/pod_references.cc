@@ -1,0 +1,92 @@
+#include "trial/pod/pod_references.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "trial/pod/operator_kinds.h"
+#include "trial/pod/pod_templates.h"
+
+namespace shirabe::trial {
+namespace {
+
+constexpr size_t kMaxReferences = 64;
+constexpr char kSecretKind[] = "Secret";
+constexpr char kConfigMapKind[] = "ConfigMap";
+constexpr char kReferredClaim[] = "PersistentVolumeClaim";
+
+class References {
+ public:
+  void AddPod(const Json& spec);
+  void AddContainer(const Json& container, const std::string& of);
+  std::vector<PodReference> Take() { return std::move(found_); }
+
+ private:
+  void AddVolume(const Json& volume);
+  void AddSource(const Json& source, const std::string& place);
+  void Add(const char* kind, const std::string& name, const std::string& place);
+  // `from` is what names it, and may say that it need not be there.
+  void AddNamed(const char* kind, const Json& from, const char* field, const std::string& place) {
+    if (!IsTrue(At(from, "optional"))) Add(kind, Text(from, {field}), place);
+  }
+
+  std::vector<PodReference> found_;
+};
+
+void References::Add(const char* kind, const std::string& name, const std::string& place) {
+  const auto same = [&](const PodReference& one) { return one.kind == kind && one.name == name; };
+  if (name.empty() || found_.size() >= kMaxReferences) return;
+  if (std::none_of(found_.begin(), found_.end(), same)) found_.push_back({kind, name, place});
+}
+
+void References::AddContainer(const Json& container, const std::string& of) {
+  for (const Json& variable : Items(At(container, "env"))) {
+    const std::string place = absl::StrCat("env ", Text(variable, {"name"}), " of ", of);
+    const Json& from = At(variable, "valueFrom");
+    AddNamed(kSecretKind, At(from, "secretKeyRef"), "name", place);
+    AddNamed(kConfigMapKind, At(from, "configMapKeyRef"), "name", place);
+  }
+  for (const Json& from : Items(At(container, "envFrom"))) {
+    AddNamed(kSecretKind, At(from, "secretRef"), "name", "envFrom of " + of);
+    AddNamed(kConfigMapKind, At(from, "configMapRef"), "name", "envFrom of " + of);
+  }
+}
+
+// A Secret is called secretName in a volume of its own, and name in one that is projected.
+void References::AddSource(const Json& source, const std::string& place) {
+  AddNamed(kSecretKind, At(source, "secret"), "secretName", place);
+  AddNamed(kSecretKind, At(source, "secret"), "name", place);
+  AddNamed(kConfigMapKind, At(source, "configMap"), "name", place);
+}
+
+void References::AddVolume(const Json& volume) {
+  const std::string place = "volume " + Text(volume, {"name"});
+  AddSource(volume, place);
+  for (const Json& source : Items(At(volume, {"projected", "sources"}))) AddSource(source, place);
+  Add(kReferredClaim, Text(volume, {"persistentVolumeClaim", "claimName"}), place);
+  Add(kSecretKind, Text(volume, {"csi", "nodePublishSecretRef", "name"}), place);
+}
+
+void References::AddPod(const Json& spec) {
+  for (const char* list : {"initContainers", "containers"}) {
+    for (const Json& container : Items(At(spec, list))) {
+      AddContainer(container, "container " + Text(container, {"name"}));
+    }
+  }
+  for (const Json& volume : Items(At(spec, "volumes"))) AddVolume(volume);
+  for (const Json& secret : Items(At(spec, "imagePullSecrets"))) {
+    Add(kSecretKind, Text(secret, {"name"}), "imagePullSecrets");
+  }
+}
+
+}  // namespace
+
+std::vector<PodReference> ReferencesOf(const Json& object) {
+  References references;
+  if (IsTrainJob(object)) references.AddContainer(At(object, {"spec", "trainer"}), "spec.trainer");
+  Json copy = object;
+  for (const PodTemplate& pod : FindTemplates(copy)) references.AddPod(pod.spec());
+  return references.Take();
+}
+
+}  // namespace shirabe::trial
