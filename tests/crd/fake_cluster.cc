@@ -160,7 +160,7 @@ StatusOr<kube::Json> FakeCluster::Apply(const kube::Resource& resource, const Js
   return Store(key, std::move(changed), Type::kModified);
 }
 
-// A merge of the object itself, as kubectl annotate and we do; on the version that it names, if any.
+// A merge of the object itself, as kubectl annotate and we do; on the version that it names.
 StatusOr<kube::Json> FakeCluster::Patch(const kube::Ref& ref, kube::PatchType type,
                                         const Json& patch, const std::string& subresource) {
   if (type != kube::PatchType::kMerge || !subresource.empty()) {
