@@ -18,18 +18,14 @@ using Eigen::VectorXd;
 
 constexpr int64_t kSharedFits = 16 << 20;
 
-// S. Near starts save steps, few of them save fits; beyond kDense, where a fit is to no more points
-// than that and what it costs is mostly the process of all of them, few are better.
-constexpr int64_t kFirstStart = 16, kDense = 400;
-int64_t NextStart(int64_t s) { return s + (s < kDense ? s / 8 : s / 2); }
+constexpr int64_t kFirstStart = 16, kStartsEnd = 400;  // of S
+constexpr int64_t kOwnStart = 128;                     // E
 
 // The counts of the fits that lead to θ(m), the last of which is m itself.
 std::vector<int64_t> Stages(int64_t results) {
   const int64_t m = LastFitCount(results);
   std::vector<int64_t> stages;
-  for (int64_t s = kFirstStart; s < m && s <= Results::kMaxPoints; s = NextStart(s)) {
-    stages.push_back(s);
-  }
+  for (int64_t s = kFirstStart; s < m && m < kStartsEnd; s += s / 8) stages.push_back(s);
   stages.push_back(m);
   return stages;
 }
@@ -68,15 +64,24 @@ bool IsAccelerated(int64_t results, int coordinates) {
   return FindAcceleratedEngine({points, coordinates, fits}) != nullptr;
 }
 
-// θ(m) from θ(s).
+// θ(m) from θ(s), or, where there is none and many results, from a fit to some of them.
 SurrogateMemo FitFirst(int64_t m, const Inputs& inputs, const VectorXd& scores,
                        SurrogateMemo start) {
   const int64_t most = MostResults(start.past(), m, inputs.numeric() + inputs.categorical());
   const std::vector<int64_t> rows = KeptResults({scores.data(), scores.data() + m}, most);
-  const VectorXd kept = scores(rows);
-  if (Standardize(kept).squaredNorm() == 0) return {};
-  Refit({inputs.x(rows, Eigen::all), inputs.u(rows, Eigen::all)}, kept, start);
-  return start;
+  const auto fit = [&](const std::vector<int64_t>& chosen) {
+    const VectorXd kept = scores(chosen);
+    if (Standardize(kept).squaredNorm() == 0) return false;
+    Refit({inputs.x(chosen, Eigen::all), inputs.u(chosen, Eigen::all)}, kept, start);
+    return true;
+  };
+  if (m >= kStartsEnd) {
+    const auto count = static_cast<int64_t>(rows.size());
+    std::vector<int64_t> some;
+    for (int64_t i = 0; i < kOwnStart; ++i) some.push_back(rows[i * count / kOwnStart]);
+    fit(some);
+  }
+  return fit(rows) ? start : SurrogateMemo();
 }
 
 }  // namespace

@@ -138,9 +138,33 @@ TEST(GpFitChain, OfTooManyResultsThoseAreFittedThatAProcessHas) {
   const SurrogateMemo memo = chain.After(all.inputs, all.scores);
   EXPECT_EQ(memo.fitted_at, Results::kMaxPoints);
   const int64_t fits = chain.fits();
-  EXPECT_LE(fits, 33);  // 16 to 922, and the last one
+  EXPECT_EQ(fits, 1);  // none of the first 400, which it does not start from
   chain.After(all.inputs.Rows(0, 1099), all.scores.head(1099));
   EXPECT_LE(chain.fits(), fits + 1);
+}
+
+// From 128 of them, after which the fit ends where one from nothing does.
+TEST(GpFitChain, OfManyResultsTheStartIsSomeOfThem) {
+  const Data all({450, 2, 0});
+  FitChain chain(kRoom);
+  const SurrogateMemo memo = chain.After(all.inputs, all.scores);
+  EXPECT_EQ(chain.fits(), 1);
+  SurrogateMemo from_nothing;
+  const int64_t m = LastFitCount(450);
+  Refit(all.inputs.Rows(0, m), all.scores.head(m), from_nothing);
+  EXPECT_EQ(memo.fitted_at, from_nothing.fitted_at);
+  for (size_t kind = 0; kind < memo.thetas.size(); ++kind) {
+    const VectorXd& found = memo.thetas[kind].values;
+    const VectorXd& other = from_nothing.thetas[kind].values;
+    EXPECT_NE(found, other);                                                // it went another way
+    EXPECT_LT((found - other).cwiseAbs().head(3).maxCoeff(), 0.2) << kind;  // lengths and scale
+  }
+  Data equal = all;
+  equal.scores.setConstant(2);
+  EXPECT_EQ(chain.After(equal.inputs, equal.scores).fitted_at, 0);
+  // Some of them may be equal where not all are.
+  equal.scores[1] = 3;
+  EXPECT_EQ(chain.After(equal.inputs, equal.scores).fitted_at, m);
 }
 
 TEST(GpFitChain, WhatWasCutShortIsNotKept) {
