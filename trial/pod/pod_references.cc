@@ -74,9 +74,6 @@ void References::AddPod(const Json& spec) {
     }
   }
   for (const Json& volume : Items(At(spec, "volumes"))) AddVolume(volume);
-  for (const Json& secret : Items(At(spec, "imagePullSecrets"))) {
-    Add(kSecretKind, Text(secret, {"name"}), "imagePullSecrets");
-  }
 }
 
 }  // namespace

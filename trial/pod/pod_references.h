@@ -1,6 +1,7 @@
 // What the pods of a trial's object name and must find in their namespace before they can start:
-// Secrets, ConfigMaps and claims, in variables, volumes and imagePullSecrets. What the object marks
-// as optional is left out. Used by trial/pod/reference_check.h. Pure.
+// Secrets, ConfigMaps and claims, in variables and volumes. What the object marks as optional is
+// left out, and imagePullSecrets are: a pod starts without them where its image is public, and its
+// events say so where it is not. Used by trial/pod/reference_check.h. Pure.
 #pragma once
 
 #include <string>
