@@ -6,7 +6,6 @@
 #include <nlohmann/json.hpp>
 
 #include "base/clock.h"
-#include "base/text/json_text.h"
 #include "base/timestamp.h"
 
 namespace shirabe {
@@ -41,7 +40,7 @@ std::string AsJson(LogLevel level, std::string_view message,
   line["level"] = NameOf(level);
   line["msg"] = message;
   for (const LogField& field : fields) line[std::string(field.key)] = field.value;
-  return JsonText(line) + "\n";
+  return line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace
