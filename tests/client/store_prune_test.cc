@@ -139,9 +139,9 @@ TEST_F(StorePrune, FilesOfWhatTheStoreDoesNotHaveAreOrphans) {
       UnorderedElementsAre(trials + "digits/digits-9", trials + "gone", home_ + "/memory/1-1");
   EXPECT_THAT(paths(true), expected);
   EXPECT_TRUE(std::filesystem::exists(trials + "gone"));
-  // What is run by another process is left alone.
+  // What another process runs, on another machine here, is left alone.
   ProcessId other = self;
-  ++other.pid;
+  other.host += "-2";
   ASSERT_TRUE(store()
                   .AcquireLease({.experiment = kPruned,
                                  .holder = ToString(other),

@@ -66,6 +66,7 @@ TEST_F(VolumeTest, NobodySavesOnAClaimThatIsOnlyRead) {
 }
 
 TEST_F(VolumeTest, AClaimMayComeLater) {
+  cluster_.Remove({Claims(), kTuning.ns, "checkpoints"});
   const Status missing = CheckSharedClaim(cluster_, kTuning, Spec());
   EXPECT_TRUE(absl::IsFailedPrecondition(missing)) << missing;
   EXPECT_THAT(Message(missing), HasSubstr("namespace lab has no PersistentVolumeClaim"));
