@@ -66,6 +66,9 @@ TEST_F(CrdAttackTest, HostPathWithoutAnAdministratorsListIsRefused) {
 // attacks: CRD spec.shirabe.checkpoint.volume.claim
 TEST_F(CrdAttackTest, SharedClaimShowsAnAttemptItsOwnFoldersOnly) {
   StartController();
+  cluster_.Put("/api/v1/namespaces/red/persistentvolumeclaims",
+               {{"metadata", {{"name", "checkpoints"}, {"namespace", "red"}}},
+                {"spec", {{"accessModes", Json::array({"ReadWriteMany"})}}}});
   Json experiment = Honest("red", "shared");
   experiment["spec"]["shirabe"]["checkpoint"]["volume"]["claim"] = "checkpoints";
   Apply(experiment);
