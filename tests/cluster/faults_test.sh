@@ -100,7 +100,7 @@ fault_dns() {
   eventually 60 "a running trial" has pod pods_of unnamed
   eventually 30 "that it says so" has "has not reached the controller at .*:7450.*DNS" \
     inside_controller describe trial unnamed/1
-  expect "an event" has SidecarUnreachable kubectl get events \
+  eventually 10 "an event" has SidecarUnreachable kubectl get events \
     --field-selector=reason=SidecarUnreachable -o 'jsonpath={.items[*].reason}'
   cluster start dns
   eventually 30 "that it is heard of" eval \
