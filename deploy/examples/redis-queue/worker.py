@@ -45,6 +45,7 @@ class Worker:
         if folder is not None:
             self.model, self.files = pickle.loads((folder / "model.pickle").read_bytes())
             print(f"going on with {len(self.files)} files learned", flush=True)
+            self.tell()  # the machine may have gone between that checkpoint and its report
 
     def learn(self, file):
         data = np.load(self.args.data / file)
@@ -57,6 +58,9 @@ class Worker:
         with shirabe.checkpoint(len(self.files)) as folder:
             (folder / "model.pickle").write_bytes(pickle.dumps((self.model, self.files)))
             (folder / "files.json").write_text(json.dumps(self.files), encoding="utf-8")
+        self.tell()
+
+    def tell(self):
         accuracy = self.model.score(self.x_test, self.y_test)
         shirabe.report(len(self.files), accuracy=accuracy, files=len(self.files))
 
