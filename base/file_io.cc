@@ -21,17 +21,6 @@ namespace {
 
 constexpr int kCreateTries = 10;
 
-Status WriteAll(int fd, const std::string& contents, const std::string& path) {
-  size_t done = 0;
-  while (done < contents.size()) {
-    const ssize_t n = write(fd, contents.data() + done, contents.size() - done);
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return ErrnoStatus("cannot write " + path, errno);
-    done += static_cast<size_t>(n);
-  }
-  return absl::OkStatus();
-}
-
 Status WriteNew(const std::string& path, const std::string& contents, bool durable) {
   // What an earlier writer left, or a program put there, is not written to: a link may lead
   // anywhere, and a pipe makes its writer wait.
@@ -106,6 +95,16 @@ StatusOr<std::string> ReadFileRange(int fd, int64_t offset, int64_t bytes,
   }
   data.resize(done);
   return data;
+}
+
+Status WriteAll(int fd, std::string_view bytes, const std::string& shown) {
+  while (!bytes.empty()) {
+    const ssize_t n = write(fd, bytes.data(), bytes.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return ErrnoStatus("cannot write " + shown, errno);
+    bytes.remove_prefix(static_cast<size_t>(n));
+  }
+  return absl::OkStatus();
 }
 
 Status WriteFileAtomic(const std::string& path, const std::string& contents, bool durable) {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "base/status.h"
 
@@ -30,6 +31,8 @@ StatusOr<std::string> ReadFile(const std::string& path, int64_t max_bytes = 64 <
 StatusOr<std::string> ReadAll(const Fd& fd, const std::string& path, int64_t max_bytes);
 // So many bytes from there on, fewer where the file ends before; its offset stays as it is.
 StatusOr<std::string> ReadFileRange(int fd, int64_t offset, int64_t bytes, const std::string& path);
+// All of the bytes; `shown` names the file in errors.
+Status WriteAll(int fd, std::string_view bytes, const std::string& shown);
 // Seen whole or not at all: written beside, to PATH.tmp, and renamed over; one writer at a time.
 // With `durable`, also after a power cut.
 Status WriteFileAtomic(const std::string& path, const std::string& contents, bool durable = false);

@@ -48,13 +48,7 @@ Status EventWriter::Append(const tensorboard::Event& event) {
 }
 
 Status EventWriter::Flush() {
-  size_t written = 0;
-  while (written < pending_.size()) {
-    const ssize_t got = write(fd_.get(), pending_.data() + written, pending_.size() - written);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return ErrnoStatus("cannot write " + path_, errno);
-    written += static_cast<size_t>(got);
-  }
+  RETURN_IF_ERROR(WriteAll(fd_.get(), pending_, path_));
   pending_.clear();
   return absl::OkStatus();
 }

@@ -118,14 +118,7 @@ class Files {
     const std::string path = absl::StrCat(folder_, "/", name);
     RETURN_IF_ERROR(MakeDirs(std::filesystem::path(path).parent_path().string()));
     ASSIGN_OR_RETURN(const Fd fd, OpenBeneath(root_, path, O_RDWR | O_CREAT | how, 0644));
-    size_t written = 0;
-    while (written < text.size()) {
-      const ssize_t got = write(fd.get(), text.data() + written, text.size() - written);
-      if (got < 0 && errno == EINTR) continue;
-      if (got < 0) return ErrnoStatus("cannot write " + path, errno);
-      written += static_cast<size_t>(got);
-    }
-    return absl::OkStatus();
+    return WriteAll(fd.get(), text, path);
   }
 
   const std::string root_;
@@ -161,7 +154,7 @@ class Export {
                        "another folder (--to)"));
     }
     RETURN_IF_ERROR(RemoveAll(partial_));
-    const Status written = WriteAll();
+    const Status written = WriteAllRuns();
     if (written.ok() && rename(partial_.c_str(), target_.c_str()) == 0) {
       return MlflowExported{.experiment_id = id_, .runs = runs_};
     }
@@ -171,7 +164,7 @@ class Export {
   }
 
  private:
-  Status WriteAll() {
+  Status WriteAllRuns() {
     RETURN_IF_ERROR(WriteExperiment());
     Status status;
     const auto page = [&](const std::vector<v1::Trial>& trials) {

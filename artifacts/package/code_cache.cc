@@ -38,16 +38,6 @@ Status SyncFolder(const std::string& folder) {
   return ErrnoStatus("cannot flush " + folder, errno);
 }
 
-Status KeepBytes(int fd, std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t n = write(fd, bytes.data(), bytes.size());
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return ErrnoStatus("cannot write the package", errno);
-    bytes.remove_prefix(static_cast<size_t>(n));
-  }
-  return absl::OkStatus();
-}
-
 }  // namespace
 
 bool CodeCache::Has(const std::string& sha256) const {
@@ -98,7 +88,7 @@ Status CodeCache::FillLocked(const std::string& sha256, const PackageSource& sou
           "it is larger than the %d MiB that a package may have", limits_.packed_bytes >> 20));
     }
     hash.Add(piece);
-    return KeepBytes(archive.get(), piece);
+    return WriteAll(archive.get(), piece, "the package");
   }));
   const std::string found = hash.Hex();
   if (found != sha256) {

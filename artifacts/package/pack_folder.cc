@@ -205,16 +205,6 @@ Status AddFile(const std::string& whole, const Found& found, Gzip& gzip) {
                                     " has changed while it was packed: try again");
 }
 
-Status WriteBytesTo(int fd, std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t n = write(fd, bytes.data(), bytes.size());
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return ErrnoStatus("cannot write the package", errno);
-    bytes.remove_prefix(static_cast<size_t>(n));
-  }
-  return absl::OkStatus();
-}
-
 StatusOr<std::vector<IgnorePattern>> PatternsOf(const std::string& folder) {
   const auto text = ReadFile(absl::StrCat(folder, "/", kIgnoreFile), kMaxIgnoreBytes);
   if (absl::IsNotFound(text.status())) return std::vector<IgnorePattern>();
@@ -235,7 +225,7 @@ StatusOr<Packed> PackFolder(const FolderToPack& what, int fd, const PackageLimit
   Gzip gzip([&](std::string_view bytes) -> Status {
     hash.Add(bytes);
     packed.bytes += static_cast<int64_t>(bytes.size());
-    if (packed.bytes <= limits.packed_bytes) return WriteBytesTo(fd, bytes);
+    if (packed.bytes <= limits.packed_bytes) return WriteAll(fd, bytes, "the package");
     return absl::ResourceExhaustedError(
         absl::StrFormat("the package of %s is larger than %d MiB: name what is no code in %s",
                         folder, limits.packed_bytes >> 20, kIgnoreFile));

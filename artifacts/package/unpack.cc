@@ -58,13 +58,7 @@ class FolderMaker : public TarSink {
   }
 
   Status Bytes(std::string_view bytes) override {
-    while (!bytes.empty()) {
-      const ssize_t n = write(file_.get(), bytes.data(), bytes.size());
-      if (n < 0 && errno == EINTR) continue;
-      if (n < 0) return ErrnoStatus("cannot write " + Printable(path_), errno);
-      bytes.remove_prefix(static_cast<size_t>(n));
-    }
-    return absl::OkStatus();
+    return WriteAll(file_.get(), bytes, Printable(path_));
   }
 
   Status End() override {

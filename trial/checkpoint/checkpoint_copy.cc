@@ -10,6 +10,7 @@
 #include <map>
 
 #include "absl/strings/str_cat.h"
+#include "base/file_io.h"
 #include "base/open_beneath.h"
 #include "base/sha256.h"
 #include "base/timestamp.h"

@@ -24,16 +24,6 @@ constexpr size_t kFlushEachLimit = 64;  // that are flushed one by one
 
 }  // namespace
 
-Status WriteAll(int fd, std::string_view bytes, const std::string& shown) {
-  while (!bytes.empty()) {
-    const ssize_t n = write(fd, bytes.data(), bytes.size());
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return ErrnoStatus("cannot write " + shown, errno);
-    bytes.remove_prefix(static_cast<size_t>(n));
-  }
-  return absl::OkStatus();
-}
-
 StatusOr<FileContents> CopyAndHash(const FileCopyRequest& pass) {
   posix_fadvise(pass.from, 0, 0, POSIX_FADV_SEQUENTIAL);
   static thread_local std::vector<char> buffer(kChunk);

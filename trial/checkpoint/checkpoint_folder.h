@@ -82,8 +82,6 @@ struct FileContents {
 
 StatusOr<FileContents> CopyAndHash(const FileCopyRequest& pass);
 
-Status WriteAll(int fd, std::string_view bytes, const std::string& shown);
-
 // Makes an empty file share the bytes of another; what is written to one later is not seen in the
 // other. False if the file system cannot do that.
 bool CloneFile(int from, int to);

@@ -185,12 +185,7 @@ int AwaitReady(int fd) {
 Status WriteProgram(const std::string& path, std::string_view program) {
   Fd fd(open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0755));
   if (!fd.valid()) return ErrnoStatus("cannot create " + path, errno);
-  while (!program.empty()) {
-    const ssize_t n = write(fd.get(), program.data(), program.size());
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return ErrnoStatus("cannot write " + path, errno);
-    program.remove_prefix(static_cast<size_t>(n));
-  }
+  RETURN_IF_ERROR(WriteAll(fd.get(), program, path));
   // The umask of the user who runs us must not take the right to execute away.
   if (fchmod(fd.get(), 0755) != 0) return ErrnoStatus("cannot chmod " + path, errno);
   return absl::OkStatus();

@@ -77,7 +77,7 @@ class Downloader {
     while (part.bytes < size) {
       ASSIGN_OR_RETURN(const v1::FileChunk piece, Piece(part.bytes));
       if (piece.data().empty()) return absl::DataLossError("it ends too early");
-      RETURN_IF_ERROR(trial::WriteAll(part.fd.get(), piece.data(), file.path()));
+      RETURN_IF_ERROR(WriteAll(part.fd.get(), piece.data(), file.path()));
       part.hash.Add(piece.data());
       part.bytes += std::ssize(piece.data());
       next_.set_version(piece.version());
