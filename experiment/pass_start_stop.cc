@@ -9,8 +9,7 @@
 #include "experiment/observation_ingest.h"
 #include "experiment/pass_follow_up.h"
 #include "experiment/reconcile_pass.h"
-#include "trial/code_error.h"
-#include "trial/missing_reference.h"
+#include "trial/start_error.h"
 
 namespace shirabe::experiment {
 namespace {
@@ -47,17 +46,14 @@ void SayWhetherKindIsKnown(const PassInput& in, const Status& started, Delta& de
   delta.AddEvent(true, "TrialKindMissing", Message(started));
 }
 
-// What a trial's pods name and is missing, and code that cannot be had now, are said by an event,
-// too, when it is news.
+// What it needs and cannot be had now is said by an event, too, when it is news.
 void SayWhyNotStarted(const TrialEdit& edit, const Status& started) {
   const std::string before = edit.trial.trial().waiting();
   SetWaitReason(edit, Message(started));
+  const std::string reason = trial::EventReasonOf(started);
+  if (reason.empty() || !absl::IsResourceExhausted(started)) return;
   if (edit.trial.trial().waiting() == before) return;
-  const char* reason = trial::IsMissingReference(started) ? "ReferenceMissing"
-                       : trial::IsCodeError(started) && absl::IsResourceExhausted(started)
-                           ? "CodeNotFetched"
-                           : nullptr;
-  if (reason != nullptr) edit.delta.AddEvent(edit.trial.trial(), true, reason, Message(started));
+  edit.delta.AddEvent(edit.trial.trial(), true, reason, Message(started));
 }
 
 // Nothing was started, and may be later.

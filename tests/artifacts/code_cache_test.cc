@@ -22,8 +22,8 @@
 #include "base/sha256.h"
 #include "tests/artifacts/archives.h"
 #include "tests/artifacts/objects.h"
-#include "trial/code_error.h"
 #include "trial/local/code_packages.h"
+#include "trial/start_error.h"
 
 namespace shirabe::artifacts {
 namespace {
@@ -252,7 +252,7 @@ TEST_F(CodePackagesTest, IsThereForAllTrials) {
 TEST_F(CodePackagesTest, AMissingPackageFailsTheAttemptWithTheReason) {
   const auto path = PrepareAndWait();
   EXPECT_TRUE(absl::IsDataLoss(path.status())) << path.status();
-  EXPECT_TRUE(trial::IsCodeError(path.status()));
+  EXPECT_EQ(trial::EventReasonOf(path.status()), trial::kCodeNotFetched);
   EXPECT_THAT(Message(path.status()),
               AllOf(HasSubstr("of store team"), HasSubstr("shirabe upload"), HasSubstr(digest_)));
   Put(archive_);  // the next attempt begins from the start

@@ -6,7 +6,7 @@
 
 #include "experiment/conditions.h"
 #include "tests/experiment/reconciler_fixture.h"
-#include "trial/missing_reference.h"
+#include "trial/start_error.h"
 
 namespace shirabe::experiment {
 namespace {
@@ -110,7 +110,9 @@ TEST_F(UnpricedBudgetTest, IsSaidOnceAndTakenBackWithTheFirstPrice) {
 
 // What a pod of its trial names is not in its namespace.
 TEST_F(RoomForNextTest, AReferenceThatIsMissingIsAnEventAndNoRetry) {
-  executor_.start = trial::MissingReference("Secret hf is missing in namespace lab");
+  executor_.start =
+      trial::StartError(absl::StatusCode::kResourceExhausted, trial::kReferenceMissing,
+                        "Secret hf is missing in namespace lab");
   const auto told = [&] {
     int count = 0;
     const auto events = store_->ListEvents({.experiment = kKey});

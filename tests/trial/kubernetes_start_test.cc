@@ -4,8 +4,8 @@
 
 #include "tests/trial/kubernetes_fixture.h"
 #include "tests/trial/pools.h"
-#include "trial/missing_reference.h"
 #include "trial/pod/pod_references.h"
+#include "trial/start_error.h"
 
 namespace shirabe::trial {
 namespace {
@@ -170,7 +170,7 @@ TEST_F(KubernetesTest, WhatItsPodsNameMustBeThereBeforeAnythingIsMade) {
   const AttemptRequest request = RequestNaming(kNaming);
   const Status missing = executor().Start(request);
   EXPECT_TRUE(absl::IsResourceExhausted(missing)) << missing;
-  EXPECT_TRUE(IsMissingReference(missing));
+  EXPECT_EQ(EventReasonOf(missing), kReferenceMissing);
   EXPECT_THAT(Message(missing),
               AllOf(HasSubstr("Secret hf is missing in namespace lab (env HF_TOKEN of container "
                               "training-container)"),

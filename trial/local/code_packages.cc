@@ -5,7 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "artifacts/package/code_package.h"
 #include "base/log.h"
-#include "trial/code_error.h"
+#include "trial/start_error.h"
 
 namespace shirabe::trial {
 namespace {
@@ -25,6 +25,10 @@ std::string Shown(const v1::CodePackage& package) {
       "code package ",
       package.package().substr(0, std::string(artifacts::kPackageScheme).size() + kShownDigits),
       "… of store ", package.store());
+}
+
+Status NotFetched(absl::StatusCode code, const std::string& message) {
+  return StartError(code, kCodeNotFetched, message);
 }
 
 std::string PlaceOf(const v1::CodePackage& package, const std::string& ns) {
@@ -85,22 +89,22 @@ StatusOr<std::string> CodePackages::Prepare(const ExperimentKey& key) {
   Fetching& fetching = fetching_[place];
   fetching.waiting.insert(key);
   if (fetching.under_way) {
-    return CodeError(absl::StatusCode::kUnavailable, Shown(package) + " is being fetched");
+    return NotFetched(absl::StatusCode::kUnavailable, Shown(package) + " is being fetched");
   }
   const std::string why = absl::StrCat(Shown(package), ": ", Message(fetching.last));
   if (!fetching.last.ok() && (!MayChange(fetching.last) || fetching.failures >= options_.tries)) {
     fetching_.erase(place);
-    return CodeError(absl::StatusCode::kDataLoss, why);
+    return NotFetched(absl::StatusCode::kDataLoss, why);
   }
   if (options_.clock->Monotonic() < fetching.again) {
-    return CodeError(absl::StatusCode::kResourceExhausted, why + "; it is tried again");
+    return NotFetched(absl::StatusCode::kResourceExhausted, why + "; it is tried again");
   }
   fetching.under_way = true;
   threads_.Run([this, package, ns = key.ns, place] { Finish(place, FetchNow(package, ns)); });
   if (!fetching.last.ok()) {
-    return CodeError(absl::StatusCode::kResourceExhausted, why + "; it is tried again");
+    return NotFetched(absl::StatusCode::kResourceExhausted, why + "; it is tried again");
   }
-  return CodeError(absl::StatusCode::kUnavailable, Shown(package) + " is being fetched");
+  return NotFetched(absl::StatusCode::kUnavailable, Shown(package) + " is being fetched");
 }
 
 Status CodePackages::FetchNow(const v1::CodePackage& package, const std::string& ns) {

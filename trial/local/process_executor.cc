@@ -6,7 +6,7 @@
 #include "base/process_id.h"
 #include "trial/checkpoint/checkpoint_copy.h"
 #include "trial/checkpoint/katib_folder.h"
-#include "trial/code_error.h"
+#include "trial/start_error.h"
 
 namespace shirabe::trial {
 namespace {
@@ -83,7 +83,7 @@ Status ProcessExecutor::Start(const AttemptRequest& request) {
   // Ours hears of it from this very status; to wake it as well would make it try without a pause.
   others.erase(experiment);
   Announce(others);
-  if (IsCodeError(found.status())) return found.status();
+  if (!EventReasonOf(found.status()).empty()) return found.status();
   return Prefix(AttemptName(request.key), found.status());
 }
 

@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "trial/missing_reference.h"
+#include "trial/start_error.h"
 
 namespace shirabe::trial {
 namespace {
@@ -53,9 +53,11 @@ Status ReferenceCheck::Check(const AttemptObject& built) {
         absl::StrCat(reference.kind, " ", reference.name, " ", what, " (", reference.place, ")"));
   }
   if (wrong.empty()) return absl::OkStatus();
-  return MissingReference(absl::StrCat(
-      absl::StrJoin(wrong, "; "),
-      ". Create it, or correct its name; the trial starts by itself once it is there"));
+  return StartError(
+      absl::StatusCode::kResourceExhausted, kReferenceMissing,
+      absl::StrCat(
+          absl::StrJoin(wrong, "; "),
+          ". Create it, or correct its name; the trial starts by itself once it is there"));
 }
 
 }  // namespace shirabe::trial

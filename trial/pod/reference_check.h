@@ -22,7 +22,7 @@ class ReferenceCheck {
   // Both outlive it.
   ReferenceCheck(kube::Client* client, Clock* clock) : client_(*client), clock_(*clock) {}
 
-  // MissingReference (trial/missing_reference.h), naming each that is missing, or is being deleted,
+  // kResourceExhausted (trial/start_error.h), naming each that is missing, or is being deleted,
   // where it is named, and what to do.
   Status Check(const AttemptObject& built);
 
