@@ -87,7 +87,7 @@ TEST_F(PackageTest, ComesBackAsItWas) {
   EXPECT_EQ(info.st_mode & 07777, 0555u);
 }
 
-// Whenever and by whoever the files were made.
+// Whatever the times and the owner of the files.
 TEST_F(PackageTest, TheSameFilesHaveTheSameDigest) {
   for (const char* name : {"one", "two"}) {
     Write(absl::StrCat(name, "/b"), "b");

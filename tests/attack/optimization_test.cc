@@ -1,4 +1,4 @@
-// What an OptimizationJob object may say, by somebody who may write those in one namespace, and who
+// What an OptimizationJob object may say, from a user who may write those in one namespace, and who
 // annotates them for Shirabe: annotations, names, lists, numbers and templates of an attacker. The
 // API server here refuses nothing. After each the controller lives and serves others, and nothing
 // has been made in another namespace.

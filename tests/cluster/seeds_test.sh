@@ -111,7 +111,7 @@ END
 
 some_done() { [ "$(redis hlen digits:done)" -ge "$1" ]; }
 
-# Each item once, by the worker whose last checkpoint knows it; and somebody lost a machine.
+# Each item once, by the worker whose last checkpoint knows it; and one lost its machine.
 check_queue() {
   redis hgetall digits:done >"$CLUSTER/done"
   inside_controller get attempts redis-queue -o json >"$CLUSTER/workers.json"

@@ -126,13 +126,13 @@ TEST_F(OptimizationSyncTest, OursBecomesAnExperimentThatReadsWithoutAProblem) {
 
 TEST_F(OptimizationSyncTest, OthersAreLeftAlone) {
   Put("upstreams", nullptr);
-  Put("anothers", {{convert::kJobManagedBy, "somebody"}});
+  Put("of-another", {{convert::kJobManagedBy, "another-controller"}});
   Start();
   // Ours, which is looked at after them, is there.
   Put("zz");
   ASSERT_TRUE(AwaitCondition("zz", "Created", "True"));
   EXPECT_EQ(cluster_.All("experiments").size(), 1u);
-  for (const char* name : {"upstreams", "anothers"}) {
+  for (const char* name : {"upstreams", "of-another"}) {
     EXPECT_FALSE(cluster_.Find(Ref(name))->contains("status")) << name;
   }
   EXPECT_EQ(cluster_.All("events").size(), 1u);

@@ -272,7 +272,7 @@ TEST(PodReferences, OfATrainJobAndOfEveryRole) {
                                    "Secret two, envFrom of container pytorch"));
 }
 
-// A template may name more than anybody asks for.
+// A template may name more than is asked for.
 TEST(PodReferences, AreBounded) {
   Json sources = Json::array();
   for (int i = 0; i < 5000; ++i) {
