@@ -51,8 +51,8 @@ class CodePackages {
   Status Check(const ExperimentKey& key) const;
 
   // The folder for SHIRABE_CODE_DIR; "" if the experiment names no package. Else an error of
-  // trial/start_error.h: kUnavailable: it is being fetched; kResourceExhausted: it cannot be had now,
-  // with the reason, and is tried again; kDataLoss: it is given up for this attempt. on_change
+  // trial/start_error.h: kUnavailable: it is being fetched; kResourceExhausted: it cannot be had
+  // now, with the reason, and is tried again; kDataLoss: it is given up for this attempt. on_change
   // follows the first.
   StatusOr<std::string> Prepare(const ExperimentKey& key);
 
