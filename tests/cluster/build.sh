@@ -29,8 +29,7 @@ package_of() {
 # modules are published as v0.MINOR.PATCH: a module of ours puts those in their place.
 write_module() {
   local source part
-  source=$("$GO" mod download -json "k8s.io/kubernetes@$KUBERNETES_VERSION" |
-    sed -n 's/^\t"Dir": "\(.*\)",$/\1/p')
+  source=$(source_of "k8s.io/kubernetes@$KUBERNETES_VERSION")
   {
     echo "module shirabe.test/kubernetes"
     grep -E '^go [0-9]' "$source/go.mod"
@@ -46,14 +45,6 @@ write_module() {
     for part in $MODULE_PARTS; do echo "import _ \"$(package_of "$part")\""; done
   } >tools.go
   quietly "$GO" mod tidy
-}
-
-# Go tells each module that it downloads; that is of interest only when it fails.
-quietly() {
-  "$@" >output.log 2>&1 || {
-    tail -n 20 output.log >&2
-    return 1
-  }
 }
 
 build_part() {
@@ -88,13 +79,8 @@ install_part() {
   GOBIN=$KUBERNETES_BIN quietly "$GO" install -trimpath "$1"
 }
 
-source_of() {
-  "$GO" mod download -json "$1" | sed -n 's/^\t"Dir": "\(.*\)",$/\1/p'
-}
-
-# build_webhooked NAME MODULE PACKAGE CRDS WEBHOOKS: where it lies, since `go install` asks for the
-# list of its versions, which not every proxy has. With the definitions of its kinds, as NAME.yaml,
-# and the registration of its webhooks, as NAME.webhooks.yaml.
+# build_webhooked NAME MODULE PACKAGE CRDS WEBHOOKS: with the definitions of its kinds, as
+# NAME.yaml, and the registration of its webhooks, as NAME.webhooks.yaml.
 build_webhooked() {
   local source name=$1 crd
   source=$(source_of "$2")
@@ -104,12 +90,7 @@ build_webhooked() {
     cat "$crd"
   done >"$KUBERNETES_BIN/$name.yaml"
   cp --no-preserve=mode "$source/$5/manifests.yaml" "$KUBERNETES_BIN/$name.webhooks.yaml"
-  (cd "$source/$3" && "$GO" build -trimpath -ldflags "-s -w" -o "$KUBERNETES_BIN/$name.new" .) \
-    >output.log 2>&1 || {
-    tail -n 20 output.log >&2
-    return 1
-  }
-  mv "$KUBERNETES_BIN/$name.new" "$KUBERNETES_BIN/$name"
+  quietly build_at "$source/$3" "$KUBERNETES_BIN/$name"
 }
 
 # With the definitions of its kinds, as training-operator.v1.yaml.
@@ -127,7 +108,6 @@ main() {
       echo "build.sh: no Go 1.21 or newer is here; put one from https://go.dev/dl in PATH" >&2
       exit 1
     }
-    export CGO_ENABLED=0 GOTOOLCHAIN=auto GOFLAGS=
     work=$(mktemp -d)
     trap 'rm -rf "$work"' EXIT
     cd "$work"

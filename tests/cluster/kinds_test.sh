@@ -18,7 +18,6 @@ source "$HERE/training.sh"
 source "$HERE/trainer.sh"
 
 OPERATOR=
-CERTIFICATES=/tmp/k8s-webhook-server/serving-certs # the operator's own place for them
 at_exit() {
   show_state
   [ -z "$OPERATOR" ] || kill "$OPERATOR"
@@ -26,21 +25,9 @@ at_exit() {
 }
 trap at_exit EXIT
 
-# secret_into FOLDER: what the operator has made for its webhooks, and waits to find in a volume;
-# it waits for the certificate, which comes last.
-secret_into() {
-  local key
-  for key in ca.crt tls.key tls.crt; do
-    kubectl -n kubeflow get secret training-operator-webhook-cert \
-      -o "jsonpath={.data.${key/./\\.}}" | base64 -d >"$1/new"
-    [ -s "$1/new" ] || return 1
-    mv "$1/new" "$1/$key"
-  done
-}
-
 # Outside of pods, since no image of it is here; nobody calls its webhooks.
 start_operator() {
-  mkdir -p "$CERTIFICATES" "$CLUSTER/certificates"
+  mkdir -p "$TRAINER_PLACE" "$CLUSTER/certificates"
   kubectl apply --server-side -f "$KUBERNETES_BIN/training-operator.v1.yaml" >/dev/null
   kubectl create namespace kubeflow >/dev/null
   kubectl -n kubeflow create secret generic training-operator-webhook-cert >/dev/null
@@ -58,7 +45,7 @@ END
   echo '[{name: init-pytorch, image: "localhost/tiny:1", command: ["true"]}]' >"$CLUSTER/init.yaml"
   # shellcheck disable=SC2016 # for the inner shell
   "$HERE/cluster.sh" exec "$CLUSTER" unshare --mount \
-    bash -c 'mount --bind "$0" "$1" && exec "${@:2}"' "$CLUSTER/certificates" "$CERTIFICATES" \
+    bash -c 'mount --bind "$0" "$1" && exec "${@:2}"' "$CLUSTER/certificates" "$TRAINER_PLACE" \
     training-operator.v1 --enable-scheme=pytorchjob --enable-scheme=tfjob \
     --pytorch-init-container-template-file="$CLUSTER/init.yaml" \
     >"$CLUSTER/operator.log" 2>&1 &

@@ -29,3 +29,26 @@ find_go() {
   done
   return 1
 }
+
+# ---- for scripts that build Go's modules, in a folder of theirs, with $GO set ---------------------
+
+export CGO_ENABLED=0 GOTOOLCHAIN=auto GOFLAGS=
+
+# Go tells each module that it downloads; that is of interest only when it fails.
+quietly() {
+  "$@" >output.log 2>&1 || {
+    tail -n 20 output.log >&2
+    return 1
+  }
+}
+
+# source_of MODULE@VERSION: the folder of its sources.
+source_of() {
+  "$GO" mod download -json "$1" | sed -n 's/^\t"Dir": "\(.*\)",$/\1/p'
+}
+
+# build_at FOLDER PROGRAM: where its sources lie, since `go install` asks for the list of the
+# module's versions, which not every proxy has.
+build_at() {
+  (cd "$1" && "$GO" build -trimpath -ldflags "-s -w" -o "$2.new" .) && mv "$2.new" "$2"
+}

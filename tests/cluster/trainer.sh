@@ -4,7 +4,7 @@
 # loopback address, with a certificate of the cluster's own authority.
 
 TRAINER_PIDS=()
-TRAINER_KEYS= # folder of the certificate; Trainer has a fixed place for it
+TRAINER_KEYS= # folder of the certificate; each operator has this place for its own
 TRAINER_PLACE=/tmp/k8s-webhook-server/serving-certs
 
 webhook_certificate() {
@@ -27,6 +27,18 @@ webhooks() {
     -e "s/^  name: \(mutating\|validating\)-/  name: $1-\1-/" \
     -e "/^  name: [mv]pod\.kb\.io\$/a\\  objectSelector: {matchExpressions: [$pods]}" \
     "$KUBERNETES_BIN/$1.webhooks.yaml" | kubectl apply -f - >/dev/null
+}
+
+# secret_into FOLDER: what the training operator has made for its webhooks, and waits to find in a
+# volume; it waits for the certificate, which comes last.
+secret_into() {
+  local key
+  for key in ca.crt tls.key tls.crt; do
+    kubectl -n kubeflow get secret training-operator-webhook-cert \
+      -o "jsonpath={.data.${key/./\\.}}" | base64 -d >"$1/new"
+    [ -s "$1/new" ] || return 1
+    mv "$1/new" "$1/$key"
+  done
 }
 
 # operator NAME: with its configuration on the standard input.
