@@ -30,7 +30,11 @@ fault_controller_killed() {
   ended_well killed
 }
 
+# Restarted, and then away for longer than a lease is renewed, and for longer than it lasts: the
+# controller stays, and goes on. Who ends, and is started anew ever later, is away for longer than
+# the API server was.
 fault_control_plane() {
+  local seconds
   begun plane
   cluster restart-apiserver
   sleep 2
@@ -38,13 +42,6 @@ fault_control_plane() {
   cluster stop apiserver
   sleep 5
   cluster start apiserver
-  ended_well plane
-}
-
-# For longer than a lease is renewed, and then for longer than it lasts: the controller stays, and
-# goes on. Who ends, and is started anew ever later, is away for longer than the API server was.
-fault_api_server_away() {
-  local seconds
   begun away
   for seconds in 12 20; do
     cluster stop apiserver
@@ -53,6 +50,7 @@ fault_api_server_away() {
     eventually 20 "the controller after $seconds s" is 1 kubectl -n "$SYSTEM" get deployment \
       shirabe-controller -o 'jsonpath={.status.readyReplicas}'
   done
+  ended_well plane
   ended_well away
 }
 
@@ -178,14 +176,16 @@ fault_missing() {
   done
 }
 
-# begun_on NODE NAME: runs it until its trials are on their way, all of them on that node.
-begun_on() {
+# begun_on NODE NAME: runs it until its trials are on their way, all of them on that node. One at a
+# time.
+begun_on() (
   local others
+  flock 7
   others=$(kubectl get nodes -o name | grep -v "/$1\$")
   kubectl cordon "${others#node/}" >/dev/null
   begun "$2"
   kubectl uncordon "${others#node/}" >/dev/null
-}
+) 7>"$CLUSTER/cordon"
 
 fault_taint() {
   local node
@@ -306,8 +306,8 @@ together() {
   done
 }
 
-[ $# != 0 ] || set -- controller_killed control_plane api_server_away "nosy by_hand eviction" \
-  "suspended deleted namespace missing" taint partition follow_up namespace_unseen dns
+[ $# != 0 ] || set -- control_plane "controller_killed nosy by_hand eviction suspended" \
+  "dns deleted namespace missing" "taint partition" follow_up namespace_unseen
 for faults; do
   step "$faults"
   # shellcheck disable=SC2086 # words

@@ -86,12 +86,16 @@ evict() {
 END
 }
 
+# record WHAT NAME: what the controller, which may be about to come back, has of an experiment.
+record() { inside_controller get "$1" "$2" -o json >"$CLUSTER/$2-$1.json"; }
+
 # ended_well NAME CAUSE…
 ended_well() {
-  local name=$1
+  local name=$1 what
   shift
   eventually 240 "the success of $name" is True condition "$name" Succeeded
-  inside_controller get attempts "$name" -o json >"$CLUSTER/$name-attempts.json"
-  inside_controller get trials "$name" -o json >"$CLUSTER/$name-trials.json"
+  for what in attempts trials; do
+    eventually 30 "the $what of $name" record $what "$name"
+  done
   python3 "$HERE/ledger.py" "$CLUSTER/$name-attempts.json" "$CLUSTER/$name-trials.json" 3 "$@"
 }

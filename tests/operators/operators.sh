@@ -58,6 +58,8 @@ start_training() {
 
 training_is_there() { grep -q "Starting workers.*paddlejob" "$CLUSTER/training-operator.log"; }
 
+trainer_is_there() { trainer_runtime; }
+
 # ---- Argo ---------------------------------------------------------------------------------------
 
 # Pods of workflows tell the controller what they have printed by an object, for which their
