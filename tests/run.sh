@@ -2,13 +2,13 @@
 # All tests, or one tier of them:
 #   tests/run.sh [unit|integration|attack|web|cluster|e2e]…
 #   tests/run.sh [tidy|thread-safety|contract|simulation|sdk]…
-#   tests/run.sh [api|arm64|gpu|katib|lint|variants|release|sanitizers|fuzz|soak]…
+#   tests/run.sh [api|arm64|gpu|katib|lint|operators|variants|release|sanitizers|fuzz|soak]…
 # Without an argument: the first two lines, as far as this machine can carry them, those of the
 # second, which mostly compute, behind the others at the lowest priority. Those of the third fetch,
 # build again or run long: api (Schemathesis), arm64 (built for it, and emulated by QEMU), gpu (the
 # library for GPUs on a real one), katib (Katib's own tests of its services), lint (clang-tidy),
-# variants (the recipes of ARCHITECTURE.md), release (every artefact, installed somewhere),
-# sanitizers, fuzz and soak.
+# operators (Katib's example kinds, by the real operators), variants (the recipes of
+# ARCHITECTURE.md), release (every artefact, installed somewhere), sanitizers, fuzz and soak.
 # What is skipped is said at the end, with the reason. Installs what is missing first
 # (deploy/setup.sh test).
 #
@@ -333,6 +333,7 @@ run_script() {
 }
 
 tier_cluster() { run_script cluster; }
+tier_operators() { run_script operators; }
 tier_arm64() { run_script arm64; }
 tier_gpu() { run_script gpu; }
 
@@ -414,7 +415,7 @@ usage() {
 main() {
   local tier all="unit integration attack web cluster e2e"
   local computing="tidy thread-safety contract simulation sdk"
-  local named="api arm64 gpu katib lint variants release sanitizers fuzz soak"
+  local named="api arm64 gpu katib lint operators variants release sanitizers fuzz soak"
   for tier in "$@"; do
     [[ " $all $computing $named " == *" $tier "* ]] || usage
   done

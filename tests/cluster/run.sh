@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # The cluster tier: every *_test.sh of this folder, and the cases of the C++ tests that ask for a
-# real API server, each on a Kubernetes of its own, which is taken down again whatever happens. Two
-# at a time, since most of what they do is to wait.
+# real API server, each on a Kubernetes of its own, which is taken down again whatever happens. Three
+# at a time where memory allows, since most of what they do is to wait.
 #
 #   tests/cluster/run.sh [PATTERN]   only the tests whose name contains it
 #
-# LANES=n: how many at a time. Exits with 77 and one line where this machine cannot carry a cluster.
+# LANES=n: so many at a time. Exits with 77 and one line where this machine cannot carry a cluster.
 # KEEP=1 leaves the cluster of a test that failed, and says how to look at it.
 set -euo pipefail
 HERE=$(cd "$(dirname "$0")" && pwd)
@@ -15,10 +15,11 @@ source "$HERE/paths.sh"
 # shellcheck source=tests/bounded.sh
 source "$HERE/../bounded.sh"
 RESULTS=$PWD/build/test-results
-LANES=${LANES:-2}
+LANES=${LANES:-$(awk '/^MemAvailable/ {print $2 > 9000000 ? 3 : 2}' /proc/meminfo)}
 # C++ programs that know SHIRABE_TEST_KUBECONFIG, and how their cases are called.
 PROGRAMS="integration_test kube_test crd_test trial_test cmd_test"
 CASES='*Cluster*:*RealServer*:*RealCluster*'
+LONGEST="faults integration_test install digits seeds kinds"
 
 # ---- one lane -----------------------------------------------------------------------------------
 
@@ -103,8 +104,7 @@ count_cases() {
   "build/release/bin/$1" --gtest_list_tests --gtest_filter="$CASES" | grep -c '^ '
 }
 
-# list_tests PATTERN: the longest first, so that no lane waits for the other at the end.
-list_tests() {
+every_test() {
   local script program
   for program in $PROGRAMS; do
     [[ $program == *$1* && -x build/release/bin/$program ]] || continue
@@ -113,6 +113,14 @@ list_tests() {
   for script in "$HERE"/*_test.sh; do
     [[ $(basename "$script" _test.sh) != *$1* ]] || echo "script $(basename "$script" _test.sh)"
   done
+}
+
+# list_tests PATTERN: the longest first, so that no lane waits for another at the end.
+list_tests() {
+  local all name
+  all=$(every_test "$1")
+  for name in $LONGEST; do grep " $name\$" <<<"$all" || true; done
+  grep -vE " (${LONGEST// /|})\$" <<<"$all" | grep . || true
 }
 
 cannot() {

@@ -63,6 +63,7 @@ waits() {
   eventually 60 "the condition of $1" is False condition "$1" TrialKindKnown
   expect "its reason" has NoSuchKind kubectl get experiments.kubeflow.org "$1" -o yaml
   kubectl delete experiments.kubeflow.org "$1" >/dev/null
+  echo "it waits, and says so"
 }
 
 # ---- several beside each other ------------------------------------------------------------------

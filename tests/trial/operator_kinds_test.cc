@@ -5,6 +5,7 @@
 
 #include "tests/trial/pod_built.h"
 #include "tests/trial/trainjob_fixture.h"
+#include "trial/kubernetes/pod_attempt.h"
 
 namespace shirabe::trial {
 namespace {
@@ -101,6 +102,27 @@ TEST(OperatorKinds, TektonsRunsPassTheirMetadataOn) {
     EXPECT_EQ(built.object.at(Json::json_pointer(path))["nodeSelector"]["pool"], "a100") << path;
     EXPECT_FALSE(Build(Request(object)).object.contains(Json::json_pointer(path)));
   }
+}
+
+// Katib's conditions of a Workflow look at two of the three phases in which it has ended.
+TEST(OperatorKinds, AWorkflowThatEndedInErrorHasFailed) {
+  AttemptSnapshot snapshot;
+  snapshot.object = Json::parse(R"({
+      "apiVersion": "argoproj.io/v1alpha1", "kind": "Workflow",
+      "status": {"phase": "Error", "message": "template name 'fit' undefined"}})");
+  PodAttempt attempt;
+  attempt.ref.resource.kind = "Workflow";
+  attempt.recipe.success_condition = R"(status.[@this].#(phase=="Succeeded")#)";
+  attempt.recipe.failure_condition = R"(status.[@this].#(phase=="Failed")#)";
+  const PodVerdict verdict = ReadSnapshot(snapshot, attempt, {});
+  EXPECT_EQ(verdict.phase, PodVerdict::Phase::kEnded);
+  EXPECT_EQ(verdict.exit_code, 1);
+  EXPECT_EQ(verdict.message, "it ended in error: template name 'fit' undefined");
+  (*snapshot.object)["status"]["phase"] = "Running";
+  EXPECT_EQ(ReadSnapshot(snapshot, attempt, {}).phase, PodVerdict::Phase::kWaiting);
+  (*snapshot.object)["status"]["phase"] = "Error";
+  (*snapshot.object)["apiVersion"] = "example.org/v1";
+  EXPECT_EQ(ReadSnapshot(snapshot, attempt, {}).phase, PodVerdict::Phase::kWaiting) << "not Argo's";
 }
 
 // ---- pods that do not carry our labels ----------------------------------------------------------

@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <csignal>
 #include <map>
+#include <optional>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "trial/gjson/gjson.h"
+#include "trial/pod/operator_kinds.h"
 
 namespace shirabe::trial {
 namespace {
@@ -51,8 +53,11 @@ PodVerdict ByFailure(const AttemptSnapshot& snapshot, PodVerdict verdict) {
   verdict.unexplained = runs;
   if (verdict.exit_code.value_or(0) == 0) verdict.exit_code = 1;
   if (verdict.message.empty() || verdict.cause == v1::UNKNOWN_CAUSE) {
-    const std::string words = Text(kube::Condition(*snapshot.object, "Failed"), {"message"});
-    verdict.message = "its failureCondition holds" + (words.empty() ? "" : ": " + words);
+    const std::optional<std::string> erred = WhyErred(*snapshot.object);
+    const std::string words =
+        erred.value_or(Text(kube::Condition(*snapshot.object, "Failed"), {"message"}));
+    verdict.message = absl::StrCat(erred ? "it ended in error" : "its failureCondition holds",
+                                   words.empty() ? "" : ": ", words);
   }
   // A pod that is gone by now was deleted by the operator.
   if (verdict.cause == v1::UNKNOWN_CAUSE) verdict.cause = v1::CAUSE_NONE;
@@ -69,7 +74,7 @@ PodVerdict ByConditions(const AttemptSnapshot& snapshot, const AttemptRecipe& re
     verdict.exit_code = 0;
     verdict.signal = 0;
     verdict.cause = v1::CAUSE_NONE;
-  } else if (DoesHold(recipe.failure_condition, object)) {
+  } else if (DoesHold(recipe.failure_condition, object) || WhyErred(object)) {
     return ByFailure(snapshot, std::move(verdict));
   } else if (verdict.phase == Phase::kEnded && !IsPlatformCause(verdict.cause)) {
     verdict.phase = verdict.start ? Phase::kRunning : Phase::kWaiting;

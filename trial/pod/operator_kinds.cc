@@ -96,6 +96,11 @@ std::string ObjectName(const AttemptKey& key, const Json& object) {
   return IsTrainJob(object) ? TrialName(key.trial) : AttemptName(key);
 }
 
+std::optional<std::string> WhyErred(const Json& object) {
+  if (!IsWorkflow(object) || Text(object, {"status", "phase"}) != "Error") return std::nullopt;
+  return Text(object, {"status", "message"});
+}
+
 std::string OwnerLabel(const std::string& group, const std::string& kind) {
   return SharesObjectName(group, kind) ? kJobSetLabel : "";
 }

@@ -9,6 +9,7 @@
 //   PipelineRun, TaskRun   labels and annotations of the object; a podTemplate for its place
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "base/status.h"
@@ -38,6 +39,10 @@ Json TrainerPod(const Json& object);
 bool SharesObjectName(const std::string& group, const std::string& kind);
 // What the object of an attempt is called.
 std::string ObjectName(const AttemptKey& key, const Json& object);
+
+// Why a Workflow has ended in the phase Error, for which neither of Katib's conditions holds: what
+// stands in it cannot be run. nullopt for all others.
+std::optional<std::string> WhyErred(const Json& object);
 
 // The label of pods in which the operator of this kind (its group, without the version) names the
 // object that they were made of; "" for kinds whose pods all have our own labels.
