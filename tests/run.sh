@@ -6,8 +6,8 @@
 # Without an argument: the first two lines, as far as this machine can carry them, those of the
 # second, which mostly compute, behind the others at the lowest priority. Those of the third fetch,
 # build again or run long: api (Schemathesis), arm64 (built for it, and emulated by QEMU), gpu (the
-# library for GPUs on a real one), katib (Katib's own tests of its services), lint (clang-tidy),
-# operators (Katib's example kinds, by the real operators), variants (the recipes of
+# library for GPUs on a real one), katib (Katib's own tests of its services, and its enas), lint
+# (clang-tidy), operators (Katib's example kinds, by the real operators), variants (the recipes of
 # ARCHITECTURE.md), release (every artefact, installed somewhere), sanitizers, fuzz and soak.
 # What is skipped is said at the end, with the reason. Installs what is missing first
 # (deploy/setup.sh test).
@@ -278,16 +278,20 @@ tier_api() {
   check_quietly "the HTTP interface is what /openapi.json says" tests/api/schemathesis.sh
 }
 
-# Katib's sources are fetched for it. Its script exits with 77 where that, or pytest, is missing.
+# Katib's sources are fetched for it. Each script exits with 77 where they, or its Python, are
+# missing.
 tier_katib() {
-  local log=$RESULTS/katib.log status=0
-  tests/katib/suites.sh >"$log" 2>&1 || status=$?
-  if [ "$status" = 77 ]; then
-    skip "katib: $(tail -n 1 "$log")"
-    return
-  fi
-  [ "$status" = 0 ] || tail -n 60 "$log"
-  check "Katib's own tests: $(tail -n 1 "$log")" test "$status" = 0
+  local name log status
+  for name in suites nas; do
+    log=$RESULTS/katib-$name.log status=0
+    tests/katib/$name.sh >"$log" 2>&1 || status=$?
+    if [ "$status" = 77 ]; then
+      skip "katib, $name: $(tail -n 1 "$log")"
+      continue
+    fi
+    [ "$status" = 0 ] || tail -n 60 "$log"
+    check "Katib's own $name: $(tail -n 1 "$log")" test "$status" = 0
+  done
 }
 
 # In a real browser. Exits with 77 where there is none.
