@@ -14,7 +14,10 @@ import grpc
 
 
 def main() -> None:
-    sys.path.insert(0, sys.argv[1])
+    # As its image has it.
+    python = pathlib.Path(sys.argv[1])
+    apis = python / "pkg/apis/manager"
+    sys.path[:0] = map(str, (python, apis / "v1beta1/python", apis / "health/python"))
     from pkg.apis.manager.v1beta1.python import api_pb2_grpc
     from pkg.suggestion.v1beta1.nas.enas.service import EnasService
 
