@@ -30,7 +30,7 @@ find_go() {
   return 1
 }
 
-# ---- for scripts that build Go's modules, in a folder of theirs, with $GO set ---------------------
+# ---- for scripts that build Go's modules, in a folder of theirs, with $GO set --------------------
 
 export CGO_ENABLED=0 GOTOOLCHAIN=auto GOFLAGS=
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The cluster tier: every *_test.sh of this folder, and the cases of the C++ tests that ask for a
-# real API server, each on a Kubernetes of its own, which is taken down again whatever happens. Three
-# at a time where memory allows, since most of what they do is to wait.
+# real API server, each on a Kubernetes of its own, which is taken down again whatever happens.
+# Three at a time where memory allows, since most of what they do is to wait.
 #
 #   tests/cluster/run.sh [PATTERN]   only the tests whose name contains it
 #

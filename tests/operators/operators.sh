@@ -31,7 +31,7 @@ endpoints: [{addresses: ["$BRIDGE"]}]
 END
 }
 
-# ---- Kubeflow's training operator ----------------------------------------------------------------
+# ---- Kubeflow's training operator ---------------------------------------------------------------
 
 # Its webhooks are registered as its own installation does. It makes a certificate for them, and
 # waits to find it in a volume.

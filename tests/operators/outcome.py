@@ -1,8 +1,8 @@
 """Asserts what an experiment of examples/ has found: outcome.py EXPERIMENT TRIALS
 
-EXPERIMENT is its object, TRIALS what `shirabe get trials -o json` printed. The program of each trial
-prints its learning rate as its loss, in the end: so each trial's loss is its own learning rate, and
-the best trial is that of the lowest.
+EXPERIMENT is its object, TRIALS what `shirabe get trials -o json` printed. The program of each
+trial prints its learning rate as its loss, in the end: so each trial's loss is its own learning
+rate, and the best trial is that of the lowest.
 """
 
 import json
