@@ -43,7 +43,8 @@ start_training() {
   kubectl -n kubeflow create secret generic training-operator-webhook-cert >/dev/null
   service kubeflow training-operator 9443
   sed -e 's/^  name: validating-.*/  name: validator.training-operator.kubeflow.org/' \
-    -e 's/name: webhook-service/name: training-operator/; s/namespace: system/namespace: kubeflow/' \
+    -e 's/name: webhook-service/name: training-operator/' \
+    -e 's/namespace: system/namespace: kubeflow/' \
     "$TRAINING/webhooks.yaml" | kubectl apply -f - >/dev/null
   # Workers need not wait for the name of their master: busybox asks for names in a way of its own.
   echo '[{name: init-pytorch, image: "localhost/tiny:1", command: ["true"]}]' >"$CLUSTER/init.yaml"
