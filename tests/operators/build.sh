@@ -6,7 +6,7 @@
 #
 #   tests/operators/build.sh    into ~/.cache/shirabe/operators/NAME-VERSION/
 #
-# Cold, on two cores: TIME, and it says how long each took.
+# Cold, on two cores that do much else: an hour. It says how long each took.
 set -euo pipefail
 # shellcheck source=tests/operators/paths.sh
 source "$(dirname "$0")/paths.sh"

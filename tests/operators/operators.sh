@@ -115,7 +115,7 @@ start_tekton() {
 
 # Whatever is made before its webhook has registered itself would stay as it was written.
 tekton_is_there() {
-  grep -q "Started workers.*\|Starting workers" "$CLUSTER/tekton-controller.log"
+  grep -q "Started workers" "$CLUSTER/tekton-controller.log"
   has caBundle kubectl get mutatingwebhookconfigurations webhook.pipeline.tekton.dev -o yaml
   has caBundle kubectl get crd pipelineruns.tekton.dev -o yaml
 }
