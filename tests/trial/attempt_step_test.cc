@@ -209,6 +209,17 @@ TEST_F(AttemptStepTest, WithoutASidecarItsLogIsFollowed) {
   EXPECT_EQ(early.check_at, attempt_.log_at);
 }
 
+// Of 3,600 attempts each is heard of every 20 s, and is missed no later than of a few.
+TEST_F(AttemptStepTest, ADeadNodeIsMissedAsSoonWhereThereAreMany) {
+  EXPECT_EQ(SyncInterval(timeouts_, 100), timeouts_.sync);
+  facts_.sync_interval = SyncInterval(timeouts_, 3600);
+  EXPECT_EQ(facts_.sync_interval, absl::Seconds(20));
+  SetPod(PodSample().Running().pod);
+  SetNode("Unknown");
+  attempt_.heard = kNow;
+  EXPECT_EQ(StepOn().check_at, kNow + timeouts_.silence);
+}
+
 // ---- stopping -----------------------------------------------------------------------------------
 
 TEST_F(AttemptStepTest, AStopWaitsForTheSidecarAndThenEndsThePods) {

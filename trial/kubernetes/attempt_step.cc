@@ -153,7 +153,7 @@ void Stepper::ObserveNode(const std::string& name) {
     if (!seen_before) dead_at += timeouts_.unseen;
   } else {
     dead_at =
-        attempt_.heard.value_or(dead_at) + std::max(timeouts_.silence, 3 * facts_.sync_interval);
+        attempt_.heard.value_or(dead_at) + std::max(timeouts_.silence, 2 * facts_.sync_interval);
   }
   snapshot_.node_state = facts_.now >= dead_at ? Node::kDead : Node::kAlive;
   if (facts_.now < dead_at) CheckAt(dead_at);
