@@ -236,6 +236,15 @@ TEST_F(AttemptStepTest, AStopWaitsForTheSidecarAndThenEndsThePods) {
   EXPECT_FALSE(StepOn().end_pods.has_value()) << "it is under way";
 }
 
+TEST_F(AttemptStepTest, AStopThatIsRefusedIsSaidAndTriedAgain) {
+  SetPod(PodSample().Running().pod);
+  attempt_.heard = kNow;
+  attempt_.stop = {kNow, kNow + absl::Seconds(1), false};
+  attempt_.stop->refused = "it cannot be ended: no right";
+  EXPECT_EQ(Step().observed.waiting, attempt_.stop->refused);
+  EXPECT_TRUE(StepOn(absl::Seconds(2)).end_pods.has_value());
+}
+
 TEST_F(AttemptStepTest, WhereNothingRunsAStopDeletesTheObject) {
   attempt_.stop = {kNow, kNow, false};
   ASSERT_TRUE(Step().end_pods.has_value());

@@ -100,6 +100,9 @@ void Stepper::Look() {
     step_.observed.waiting = verdict.phase == Phase::kRunning ? WhyUnheard() : "";
     step_.progress.needs_events = false;
   }
+  if (attempt_.stop && !attempt_.stop->refused.empty()) {
+    step_.observed.waiting = attempt_.stop->refused;
+  }
   if (verdict.phase == Phase::kEnded || verdict.phase == Phase::kLost) {
     if (!step_.progress.over) step_.progress.over_at = facts_.now;
     step_.progress.over = std::move(verdict);
