@@ -27,7 +27,8 @@ METADATA = (("authorization", "Bearer " + "x" * 900),)
 def make_certificate(folder: pathlib.Path) -> None:
     subprocess.run(
         ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256",
-         "-nodes", "-keyout", folder / "key.pem", "-out", folder / "cert.pem", "-days", "2", "-subj",
+         "-nodes", "-keyout", folder / "key.pem",
+         "-out", folder / "cert.pem", "-days", "2", "-subj",
          "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"],
         check=True, capture_output=True)
 
