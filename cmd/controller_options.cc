@@ -1,6 +1,7 @@
 #include "cmd/controller_options.h"
 
 #include "cmd/terminal.h"
+#include "kube/impersonation.h"
 
 namespace shirabe::cmd {
 
@@ -22,6 +23,11 @@ void AddControllerFlags(Options& options, ControllerFlags* flags) {
   options.Flag("--adopt-all", &flags->adopt_all,
                "where another project's CRDs are installed, take up all Experiments, not only "
                "those labelled shirabe.dev/managed=true");
+  options.Text(
+      "--trial-account", &flags->trial_account, "NAME",
+      "make, change and delete what trials are as the ServiceAccount of this name in their "
+      "namespace, so that none can be what that account may not make (default: with the "
+      "controller's own rights)");
   options.Text("--nodes", &flags->nodes, "FILE",
                "pools of machines with their prices, in YAML; read again when it changes");
 }
@@ -33,6 +39,10 @@ Status CheckControllerFlags(const ControllerFlags& flags) {
   }
   if (flags.listen_options.tls.certificate.empty() != flags.tls_ca.empty()) {
     return UsageError("--tls-cert, --tls-key and --tls-ca go together");
+  }
+  if (!flags.trial_account.empty()) {
+    const Status name = kube::CheckAccountName(flags.trial_account);
+    if (!name.ok()) return UsageError("--trial-account: " + Message(name));
   }
   return absl::OkStatus();
 }

@@ -18,6 +18,7 @@ struct ControllerFlags {
   std::string kube_context;
   std::string lease_namespace;
   std::string nodes;
+  std::string trial_account;  // "" = trials are made with the controller's own rights
   bool adopt_all = false;
 };
 

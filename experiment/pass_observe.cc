@@ -57,11 +57,14 @@ void RecordPending(const TrialEdit& edit, const AttemptStatus& observed) {
   if (edit.trial.attempt().state() != v1::ATTEMPT_RUNNING) SetWaitReason(edit, observed.waiting);
 }
 
-// It runs, and nothing is heard of what it does: said once, and as long as it lasts.
-void RecordSilence(const TrialEdit& edit, const std::string& why) {
+// It runs, and nothing is heard of what it does, or it is asked to end and may not be ended: said
+// once, and as long as it lasts.
+void RecordTrouble(const TrialEdit& edit, const std::string& why) {
   if (edit.trial.trial().waiting() == why) return;
   edit.trial.mutable_trial().set_waiting(why);
-  if (!why.empty()) edit.delta.AddEvent(edit.trial.trial(), true, "SidecarUnreachable", why);
+  if (why.empty()) return;
+  const char* reason = edit.trial.attempt().has_stop() ? "StopRefused" : "SidecarUnreachable";
+  edit.delta.AddEvent(edit.trial.trial(), true, reason, why);
 }
 
 // What a program put where its metrics should be ends its attempt, and nothing else: at once where
@@ -128,7 +131,7 @@ Status ObserveRunning(const TrialEdit& edit, const AttemptStatus& observed) {
     return absl::OkStatus();
   }
   RETURN_IF_ERROR(RecordRunning(edit, observed));
-  RecordSilence(edit, observed.waiting);
+  RecordTrouble(edit, observed.waiting);
   // What it reported before it saved is to be known when the save is recorded.
   if (HasNewCheckpoint(edit.trial, observed)) {
     edit.trial.mutable_memory().collect_at = absl::ZeroDuration();

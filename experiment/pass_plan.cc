@@ -85,6 +85,43 @@ void SayIfBudgetKeepsNothing(const PassInput& in, const BudgetState& money, Delt
   delta.AddEvent(true, "BudgetNotEnforced", message);
 }
 
+// Of the open attempt, what no checkpoint has. By both clocks: another process may have seen it
+// begin, and the wall clock may have been set back meanwhile.
+absl::Duration UnsavedWork(const PassInput& in, const ActiveTrial& active) {
+  const AttemptMemory& memory = active.memory;
+  const v1::Attempt& attempt = active.open->record;
+  const bool waits =
+      memory.phase == AttemptPhase::kStarted || memory.start_again > absl::ZeroDuration();
+  if (waits && attempt.state() != v1::ATTEMPT_RUNNING) return absl::ZeroDuration();
+  if (memory.phase != AttemptPhase::kRunning || !memory.running_since ||
+      !attempt.has_start_time()) {
+    return absl::InfiniteDuration();
+  }
+  absl::Time saved = FromProto(attempt.start_time());
+  for (const auto& checkpoint : active.checkpoints) {
+    const v1::Checkpoint& one = checkpoint.record;
+    if (one.attempt() != attempt.number() || !one.gone().empty()) continue;
+    saved = std::max(saved, FromProto(one.time()));
+  }
+  return std::max(in.now - saved, in.monotonic - std::max(memory.saved_at, *memory.running_since));
+}
+
+LiveTrial LiveTrialOf(const PassInput& in, const ActiveTrial& active) {
+  if (!active.open) return {.trial = &active.trial.record};
+  const v1::Attempt& attempt = active.open->record;
+  return {.trial = &active.trial.record,
+          .open = &attempt,
+          .leaves = attempt.has_stop() || active.memory.phase == AttemptPhase::kExited,
+          .unsaved = UnsavedWork(in, active),
+          .price_per_hour = IsPlaced(attempt) ? attempt.placements(0).price_per_hour() : 0};
+}
+
+// To be gone on with later, where others run on.
+void GiveUp(const TrialEdit& edit, const Plan::Stop& stop) {
+  RequestStop(edit, stop.cause, stop.why);
+  edit.delta.AddEvent(edit.trial.trial(), false, "AttemptGivenUp", stop.why);
+}
+
 bool EndsAtOnce(const ExperimentState& state) {
   const auto& verb = state.memory().ending_verb;
   return verb == v1::Intent::CANCEL || verb == v1::Intent::DELETE;
@@ -124,8 +161,7 @@ Plan DecidePlan(const PassInput& in) {
                   .money = ComputeBudget(in),
                   .now = in.now};
   for (const auto& [number, active] : in.state.active()) {
-    if (IsTerminal(active.trial.record.phase())) continue;
-    input.live.push_back({&active.trial.record, active.open ? &active.open->record : nullptr});
+    if (!IsTerminal(active.trial.record.phase())) input.live.push_back(LiveTrialOf(in, active));
   }
   if (in.state.experiment().spec().shirabe().ask_and_tell()) {
     input.asked = static_cast<int>(in.state.memory().asks.size());
@@ -147,7 +183,8 @@ Delta ApplyPlan(const PassInput& in, const Plan& plan) {
   SayIfBudgetKeepsNothing(in, plan.money, delta);
   for (const int64_t number : plan.kill) KillTrial(edit(number), in.now);
   for (const Plan::Stop& stop : plan.stop) {
-    RequestStop({in, delta, edit(stop.trial)}, stop.cause);
+    const TrialEdit trial{in, delta, edit(stop.trial)};
+    stop.why.empty() ? RequestStop(trial, stop.cause) : GiveUp(trial, stop);
   }
   if (EndsAtOnce(in.state)) {
     for (const auto& [number, active] : in.state.active()) RevokeGrace(edit(number));

@@ -19,31 +19,52 @@ constexpr absl::Duration kSlowStartThreshold = absl::Milliseconds(50);
 constexpr absl::Duration kStopPollInterval = absl::Milliseconds(250);  // of what was asked to end
 constexpr absl::Duration kVerifyRetryInterval =
     absl::Milliseconds(100);  // a checkpoint is being verified
-constexpr char kTrialKindKnown[] = "TrialKindKnown";
 constexpr absl::Duration kPendingPollInterval = absl::Milliseconds(400);  // of what is on its way
 
-// That the cluster lacks the kind of its trials is said once, and taken back with the first start.
-// The status is False, so that it is never the current condition.
-void SayWhetherKindIsKnown(const PassInput& in, const Status& started, Delta& delta) {
+// What keeps every trial of an experiment from starting, and only an administrator can change.
+struct StartObstacle {
+  bool (*is)(const Status& started);
+  const char* condition;
+  const char* reason;
+  const char* event;
+  const char* over_event;
+  const char* over;
+};
+
+bool IsTrialAccountRefused(const Status& started) {
+  return trial::EventReasonOf(started) == trial::kAccountRefused;
+}
+
+constexpr StartObstacle kObstacles[] = {
+    {absl::IsUnimplemented, "TrialKindKnown", "NoSuchKind", "TrialKindMissing", "TrialKindFound",
+     "the cluster knows the kind of its trials by now"},
+    {IsTrialAccountRefused, "TrialAccountAllowed", "MissingRight", trial::kAccountRefused,
+     "TrialAccountAllowed", "the namespace's account may make its trials by now"},
+};
+
+// Said once, and taken back with the first start. The status is False, so that it is never the
+// current condition.
+void SayWhetherInTheWay(const PassInput& in, const Status& started, const StartObstacle& obstacle,
+                        Delta& delta) {
   const auto& conditions = in.state.experiment().status().conditions();
-  const auto is_ours = [](const v1::Condition& one) { return one.type() == kTrialKindKnown; };
+  const auto is_ours = [&](const v1::Condition& one) { return one.type() == obstacle.condition; };
   const bool said = std::any_of(conditions.begin(), conditions.end(), is_ours);
-  const bool missing = absl::IsUnimplemented(started);
-  if (said == missing || (!missing && !started.ok())) return;
+  const bool in_the_way = obstacle.is(started);
+  if (said == in_the_way || (!in_the_way && !started.ok())) return;
   auto& changed = *delta.mutable_status().mutable_conditions();
   if (said) {
     changed.erase(std::remove_if(changed.begin(), changed.end(), is_ours), changed.end());
-    delta.AddEvent(false, "TrialKindFound", "the cluster knows the kind of its trials by now");
+    delta.AddEvent(false, obstacle.over_event, obstacle.over);
     return;
   }
   v1::Condition& condition = *changed.Add();
-  condition.set_type(kTrialKindKnown);
+  condition.set_type(obstacle.condition);
   condition.set_status("False");
-  condition.set_reason("NoSuchKind");
+  condition.set_reason(obstacle.reason);
   condition.set_message(Message(started));
   *condition.mutable_last_update_time() = ToProto(in.now);
   *condition.mutable_last_transition_time() = ToProto(in.now);
-  delta.AddEvent(true, "TrialKindMissing", Message(started));
+  delta.AddEvent(true, obstacle.event, Message(started));
 }
 
 // What it needs and cannot be had now is said by an event, too, when it is news.
@@ -52,6 +73,7 @@ void SayWhyNotStarted(const TrialEdit& edit, const Status& started) {
   SetWaitReason(edit, Message(started));
   const std::string reason = trial::EventReasonOf(started);
   if (reason.empty() || !absl::IsResourceExhausted(started)) return;
+  if (IsTrialAccountRefused(started)) return;  // of the whole experiment, once
   if (edit.trial.trial().waiting() == before) return;
   edit.delta.AddEvent(edit.trial.trial(), true, reason, Message(started));
 }
@@ -96,7 +118,7 @@ Delta RecordStart(const PassInput& in, const ActiveTrial& active, const StartRes
   const TrialEdit edit{in, delta, delta.Edit(active)};
   AttemptMemory& memory = edit.trial.mutable_memory();
   const Status& status = result.status;
-  SayWhetherKindIsKnown(in, status, delta);
+  for (const StartObstacle& obstacle : kObstacles) SayWhetherInTheWay(in, status, obstacle, delta);
   if (status.ok()) {
     memory.Enter(AttemptPhase::kStarted);
     // A caller waits for its trial; a program's start is not to be seen sooner.

@@ -11,6 +11,7 @@
 #include "experiment/spec/trial_result.h"
 #include "experiment/state/retry_policy.h"
 #include "experiment/state/stop_rules.h"
+#include "experiment/state/victim_choice.h"
 #include "experiment/submission.h"
 
 namespace shirabe::experiment {
@@ -210,6 +211,27 @@ int64_t Parallel(const PlanInput& input, Plan& plan) {
   return most;
 }
 
+// More run than may, since the count was lowered: those that have just saved make room, the others
+// when they save or end. Each is gone on with when there is room for it.
+void GiveUpSurplus(const PlanInput& input, int64_t parallel, Plan& plan) {
+  std::vector<VictimCandidate> candidates;
+  for (const LiveTrial& live : input.live) {
+    if (live.open == nullptr || live.leaves) continue;
+    candidates.push_back({live.trial->number(), live.unsaved, live.price_per_hour});
+  }
+  const auto running = static_cast<int64_t>(candidates.size());
+  const std::string few =
+      absl::StrFormat("%d trials may run at the same time, and %d run", parallel, running);
+  const auto victims =
+      ChooseVictims(std::move(candidates), running - parallel, GraceOf(*input.experiment));
+  for (const Victim& victim : victims) {
+    plan.stop.push_back({victim.trial, v1::SUSPENDED, few + ": " + victim.why});
+  }
+  if (running - parallel > static_cast<int64_t>(victims.size())) {
+    plan.waiting = few + ": the next that saves a checkpoint makes room, and goes on later";
+  }
+}
+
 }  // namespace
 
 Plan MakePlan(const PlanInput& input) {
@@ -239,6 +261,7 @@ Plan MakePlan(const PlanInput& input) {
   const int64_t open = std::count_if(input.live.begin(), input.live.end(),
                                      [](const LiveTrial& live) { return live.open != nullptr; });
   const int64_t affordable = input.money.Affordable(parallel);
+  if (!input.asked) GiveUpSurplus(input, parallel, plan);
   StartWaiting(input, parallel - open, affordable, plan);
   const int64_t wanted = NewTrials(input, parallel, plan);
   plan.full = IsFull(*input.experiment);

@@ -19,6 +19,10 @@ namespace shirabe::experiment {
 struct LiveTrial {
   const v1::Trial* trial = nullptr;
   const v1::Attempt* open = nullptr;  // its attempt that is not closed, if there is one
+  bool leaves = false;                // that attempt is asked to end, or its program has ended
+  // Of that attempt, what would be lost if it ended now; see VictimCandidate.
+  absl::Duration unsaved = absl::InfiniteDuration();
+  double price_per_hour = 0;
 };
 
 struct PlanInput {
@@ -43,6 +47,7 @@ struct Plan {
   struct Stop {
     int64_t trial = 0;
     v1::Cause cause = v1::CAUSE_NONE;
+    std::string why = {};  // this one, where only some are ended
   };
   std::optional<Ending> ending;
   bool conclude = false;

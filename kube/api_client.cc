@@ -8,6 +8,7 @@
 #include "base/mutex.h"
 #include "base/text/json_text.h"
 #include "kube/api_errors.h"
+#include "kube/impersonation.h"
 #include "kube/resource_path.h"
 #include "kube/transport.h"
 
@@ -112,6 +113,16 @@ class ApiClient : public Client {
                       bool* maybe_applied = nullptr);
   StatusOr<Json> Page(const Query& query, const std::string& from);
 
+  struct WriteCall {
+    std::string verb;  // of RBAC
+    Ref ref;
+    HttpRequest request;
+    Idempotency repeat = Idempotency::kIdempotent;
+    bool* maybe_applied = nullptr;
+  };
+  StatusOr<Json> Write(const std::string& what, WriteCall call);
+  bool IsGone(const WriteCall& call);
+
   const std::unique_ptr<Transport> transport_;
   const ClientOptions options_;
   Mutex mutex_;
@@ -198,6 +209,31 @@ StatusOr<Json> ApiClient::List(const Query& query) {
 
 // ---- writes ------------------------------------------------------------------------------------
 
+// What an account may not do to what is not there is no refusal: with a namespace its bindings go.
+bool ApiClient::IsGone(const WriteCall& call) {
+  static const Resource kNamespaces{"", "v1", "namespaces", "Namespace", /*namespaced=*/false};
+  const Ref its_namespace{kNamespaces, "", call.ref.namespace_name};
+  const auto found = Get(call.verb == "create" ? its_namespace : call.ref);
+  if (call.verb != "create" || !found.ok()) return absl::IsNotFound(found.status());
+  return !Text(*found, {"metadata", "deletionTimestamp"}).empty();
+}
+
+// Of a group of the account nothing is said: the API server knows those of its namespace.
+StatusOr<Json> ApiClient::Write(const std::string& what, WriteCall call) {
+  const ActingAs acting{call.ref.namespace_name, options_.act_as};
+  const bool lets_go = call.verb == "patch" && call.ref.resource.plural == "pods";
+  if (acting.account.empty() || acting.namespace_name.empty() || lets_go) {
+    return Call(what, call.request, call.repeat, call.maybe_applied);
+  }
+  ASSIGN_OR_RETURN(const std::string user, acting.User());
+  call.request.headers.emplace_back("Impersonate-User", user);
+  auto answer = Call(what, call.request, call.repeat, call.maybe_applied);
+  const Status status = ExplainRefusal(answer.status(), {call.verb, call.ref.resource}, acting);
+  if (!IsAccountRefused(status)) return answer;
+  if (IsGone(call)) return absl::NotFoundError(what + ": it is gone, or its namespace is");
+  return status;
+}
+
 StatusOr<Json> ApiClient::Create(const Resource& resource, const Json& object) {
   const Ref ref{resource, NamespaceOf(object), NameOf(object)};
   RETURN_IF_ERROR(CheckNames(ref.namespace_name, ref.name));
@@ -205,7 +241,8 @@ StatusOr<Json> ApiClient::Create(const Resource& resource, const Json& object) {
   // The server makes up another name each time where there is only a prefix of one.
   const Idempotency repeat =
       ref.name.empty() ? Idempotency::kNotIdempotent : Idempotency::kIdempotent;
-  return Call(What("create", ref), {"POST", path, "application/json", Dump(object)}, repeat);
+  return Write(What("create", ref),
+               {"create", ref, {"POST", path, "application/json", Dump(object)}, repeat});
 }
 
 StatusOr<Json> ApiClient::Apply(const Resource& resource, const Json& object,
@@ -214,8 +251,8 @@ StatusOr<Json> ApiClient::Apply(const Resource& resource, const Json& object,
   RETURN_IF_ERROR(CheckNames(ref.namespace_name, ref.name));
   const std::string path = WithQuery(PathOf(resource, ref.namespace_name, ref.name, subresource),
                                      {{"fieldManager", manager}, {"force", "true"}});
-  return Call(What("apply", ref), {"PATCH", path, "application/apply-patch+yaml", Dump(object)},
-              Idempotency::kIdempotent);
+  return Write(What("apply", ref),
+               {"patch", ref, {"PATCH", path, "application/apply-patch+yaml", Dump(object)}});
 }
 
 StatusOr<Json> ApiClient::Patch(const Ref& ref, PatchType type, const Json& patch,
@@ -225,7 +262,8 @@ StatusOr<Json> ApiClient::Patch(const Ref& ref, PatchType type, const Json& patc
   const char* content =
       type == PatchType::kMerge ? "application/merge-patch+json" : "application/json-patch+json";
   auto patched =
-      Call(What("patch", ref), {"PATCH", path, content, Dump(patch)}, IdempotencyOf(type, patch));
+      Write(What("patch", ref),
+            {"patch", ref, {"PATCH", path, content, Dump(patch)}, IdempotencyOf(type, patch)});
   if (!HasTest(type, patch) || !IsFailedTest(patched.status())) return patched;
   return absl::AbortedError(What("patch", ref) + ": it is not what the patch's test says (422)");
 }
@@ -234,9 +272,9 @@ Status ApiClient::Delete(const Ref& ref, const DeleteOptions& options) {
   RETURN_IF_ERROR(CheckNames(ref.namespace_name, ref.name));
   const std::string path = PathOf(ref.resource, ref.namespace_name, ref.name, "");
   bool maybe_applied = false;
-  const auto answer =
-      Call(What("delete", ref), {"DELETE", path, "application/json", Dump(DeleteBody(options))},
-           Idempotency::kIdempotent, &maybe_applied);
+  WriteCall call{"delete", ref, {"DELETE", path, "application/json", Dump(DeleteBody(options))}};
+  call.maybe_applied = &maybe_applied;
+  const auto answer = Write(What("delete", ref), std::move(call));
   // What we asked for twice was there the first time.
   if (absl::IsNotFound(answer.status()) && maybe_applied) return absl::OkStatus();
   return answer.status();

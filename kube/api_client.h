@@ -11,7 +11,8 @@
 //   kOutOfRange        the resource version is too old (410 Gone): list again
 //   kInvalidArgument   the server refuses the object: 400 or 422, with the field it names
 //   kPermissionDenied  401 or 403: RBAC, quota and admission; the server's words say which. Also
-//                      where we have no credential: no token file, a plugin that fails
+//                      where we have no credential: no token file, a plugin that fails. Where it is
+//                      the account of ClientOptions::act_as that may not: IsAccountRefused
 //   kFailedPrecondition  the server's certificate is not one that we trust
 //   kResourceExhausted 429 all the same     kUnavailable, kDeadlineExceeded  try again later; also
 //                      while we may not write

@@ -46,6 +46,10 @@ struct ClientOptions {
   int page = 500;                        // objects in a page of a list
   RequestMetrics* counts = nullptr;      // of all tries; outlives the client
   std::function<bool()> may_write = {};  // asked before each try of a write; see kUnavailable
+  // Writes in a namespace are requested as its ServiceAccount of this name (kube/impersonation.h);
+  // "" = as ourselves. Patches of pods are ours all the same: they take off our finalizer, also
+  // where a namespace is being deleted, and the account's rights with it, before its pods.
+  std::string act_as = {};
 };
 
 }  // namespace shirabe::kube

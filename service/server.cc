@@ -46,6 +46,7 @@ namespace {
 constexpr int kWorkers = 4;
 constexpr int kClusterWorkers = 16;
 constexpr int kThreads = 1024;           // calls under way, waiting ones included
+constexpr int kTlsRecordBytes = 4096;    // that are sent; each connection has a buffer for one
 constexpr int kStreams = 100;            // calls of one connection at the same time
 constexpr size_t kCallMemory = 1 << 29;  // bytes of all that is being received and sent
 // Calls that wait begin here, and take turns.
@@ -100,6 +101,7 @@ void LimitCalls(grpc::ServerBuilder& builder) {
   builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_AGE_MS, 2 * 3600'000);
   builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_AGE_GRACE_MS, 5 * 60'000);
   builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kStreams);
+  builder.AddChannelArgument(GRPC_ARG_TSI_MAX_FRAME_SIZE, kTlsRecordBytes);
   builder.SetMaxReceiveMessageSize(static_cast<int>(HttpLimits().body_bytes));
   builder.SetResourceQuota(
       grpc::ResourceQuota("calls").SetMaxThreads(kThreads).Resize(kCallMemory));

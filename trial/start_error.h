@@ -13,6 +13,7 @@ namespace shirabe::trial {
 // Reasons of events: CamelCase, as Kubernetes has them.
 inline constexpr char kReferenceMissing[] = "ReferenceMissing";
 inline constexpr char kCodeNotFetched[] = "CodeNotFetched";
+inline constexpr char kAccountRefused[] = "TrialAccountRefused";  // the namespace's, for its trials
 
 inline constexpr char kEventReasonPayload[] = "shirabe.dev/event-reason";
 

@@ -93,6 +93,7 @@ class ControllerProcess {
   kube::Config config_;
   kube::RequestMetrics requests_;
   std::unique_ptr<kube::Client> client_;
+  std::unique_ptr<kube::Client> trial_client_;  // writes as --trial-account, if there is one
   std::unique_ptr<kube::Client> election_client_;
   std::unique_ptr<kube::Client> hasty_client_;  // of who would rather have no answer than wait
   std::unique_ptr<kube::NamespaceCache> namespaces_;
@@ -122,6 +123,9 @@ Status ControllerProcess::Open() {
   kube::ClientOptions writes{.counts = &requests_};
   writes.may_write = [this] { return MayWrite(); };
   ASSIGN_OR_RETURN(client_, kube::Client::Create(config_, RealClock(), writes));
+  kube::ClientOptions as_account = writes;
+  as_account.act_as = flags_.trial_account;
+  ASSIGN_OR_RETURN(trial_client_, kube::Client::Create(config_, RealClock(), as_account));
   ASSIGN_OR_RETURN(session_, OpenLocal(globals_, /*read_only=*/false));
   kube::ClientOptions hasty{.counts = &requests_};
   hasty.connect = hasty.answer = kHasty;
@@ -186,7 +190,7 @@ Status ControllerProcess::FillMachines() {
   machines_.host_paths = flags_.listen_options.host_paths;
   machines_.limits = LimitsOf(flags_.listen_options);
   machines_.pods = {
-      .client = client_.get(), .image = flags_.image, .server = flags_.advertise, .ca = ca_};
+      .client = trial_client_.get(), .image = flags_.image, .server = flags_.advertise, .ca = ca_};
   machines_.pods.only_namespace = globals_.ns;
   if (flags_.image.empty()) {
     ASSIGN_OR_RETURN(const kube::Json container, OwnContainer(*client_, config_.namespace_name));

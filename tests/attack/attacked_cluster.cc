@@ -57,6 +57,12 @@ void AttackedCluster::Handle(kube::FakeExchange& exchange) {
   const kube::FakeRequest& request = exchange.request();
   if (away) return exchange.Reset();
   const Place place = Parse(request.path);
+  if (request.method != "GET") {
+    const auto user = request.headers.find("impersonate-user");
+    const std::lock_guard lock(mutex_);
+    writes_.push_back({request.method, place.ns, place.plural,
+                       user == request.headers.end() ? "" : user->second});
+  }
   if (place.plural.empty()) return exchange.Reply(200, kube::Dump({{"resources", kinds}}));
   if (request.method == "POST") return Create(exchange, place);
   if (!place.name.empty()) return Change(exchange, place);
@@ -190,6 +196,11 @@ Json AttackedCluster::Put(const std::string& collection, const Json& object) {
 void AttackedCluster::Remove(const std::string& path) {
   const std::lock_guard lock(mutex_);
   Erase(Parse(path));
+}
+
+std::vector<AttackedCluster::Written> AttackedCluster::Writes() const {
+  const std::lock_guard lock(mutex_);
+  return writes_;
 }
 
 Json AttackedCluster::Find(const std::string& path) const {

@@ -38,6 +38,14 @@ class AttackedCluster {
   Json Put(const std::string& collection, const Json& object);
   void Remove(const std::string& path);
   Json Find(const std::string& path) const;
+  // What was written, and as whom: "" as the controller itself.
+  struct Written {
+    std::string method;
+    std::string ns;
+    std::string plural;
+    std::string user;
+  };
+  std::vector<Written> Writes() const;
   // Of all namespaces.
   std::vector<Json> All(const std::string& plural) const;
 
@@ -79,8 +87,9 @@ class AttackedCluster {
   void Erase(const Place& place);
 
   mutable std::mutex mutex_;
-  std::map<Place, Json> objects_;  // guarded by mutex_, as the next two
+  std::map<Place, Json> objects_;  // guarded by mutex_, as the next three
   std::vector<Event> events_;
+  std::vector<Written> writes_;
   int64_t version_ = 100;
   kube::FakeApiServer server_;  // last: its threads use all of the above
 };

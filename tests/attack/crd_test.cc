@@ -301,6 +301,35 @@ TEST_F(CrdAttackTest, TemplateOfAnotherKindOrForAnotherNamespace) {
   EXPECT_THAT(cluster_.All("secrets"), IsEmpty());
 }
 
+// Whose rights a trial is made with follows from the namespace of its experiment alone.
+// attacks: CRD spec.trialTemplate.trialSpec.metadata.namespace
+TEST_F(CrdAttackTest, TrialsThatWouldBeMadeWithTheRightsOfAnotherNamespace) {
+  StartController({"--trial-account=shirabe-trials"});
+  Json moved = Honest("red", "moved");
+  const Json annotations = {{"shirabe.dev/trial-account", "system:masters"},
+                            {"Impersonate-User", "system:admin"}};
+  moved["metadata"]["annotations"] = annotations;
+  Json& spec = moved["spec"]["trialTemplate"]["trialSpec"];
+  spec["metadata"] = {{"namespace", "blue"}, {"annotations", annotations}};
+  spec["spec"]["template"]["spec"]["serviceAccountName"] = "blue:shirabe-trials";
+  Apply(moved);
+  ASSERT_TRUE(cmd::Eventually([&] {
+    return JobsOf("moved").size() == 2 || !ConditionOf("red", "moved").empty();
+  })) << controller_->Err();
+  for (const std::string ns : {"red\r\nImpersonate-Group: system:masters", "red:x", "blue "}) {
+    Apply(Honest(ns, "odd"));
+  }
+  ExpectAlive();
+  for (const auto& [method, ns, plural, user] : cluster_.Writes()) {
+    const std::string as = "system:serviceaccount:" + ns + ":shirabe-trials";
+    EXPECT_EQ(user, plural == "jobs" ? as : "") << method << " of " << plural << " in " << ns;
+  }
+  for (const Json& job : cluster_.All("jobs")) {
+    EXPECT_EQ(kube::NamespaceOf(job), kube::NameOf(job).starts_with("honest") ? "blue" : "red");
+  }
+  EXPECT_EQ(Beside({"controller", "--advertise=x:1", "--trial-account=a\r\nX: y"}).code, 2);
+}
+
 // attacks: CRD spec.trialTemplate.primaryContainerName
 // attacks: CRD spec.trialTemplate.primaryPodLabels
 TEST_F(CrdAttackTest, PrimaryContainerAndLabelsOfOurs) {

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # cluster: --real 0
 # Whose name an Experiment may carry: the policy of deploy/kubernetes/base/actors.yaml, asked of a
-# real API server; what components/actors-v1 writes there, and where a controller shows it. And who
-# may read the metrics by the cluster's rules.
+# real API server; what components/actors-v1 writes there, and where a controller shows it. With
+# whose rights trials are made where components/trial-account is applied. And who may read the
+# metrics by the cluster's rules.
 set -euo pipefail
 # shellcheck source=tests/cluster/testing.sh
 source "$(dirname "$0")/testing.sh"
@@ -80,15 +81,16 @@ kubectl -n team create serviceaccount trainer >/dev/null
 kubectl create clusterrolebinding trainer --clusterrole=cluster-admin \
   --serviceaccount=team:trainer >/dev/null
 TRAINER=system:serviceaccount:team:trainer
+# make_account_config NAMESPACE ACCOUNT: $CLUSTER/ACCOUNT.kubeconfig
 make_account_config() {
-  local config=$CLUSTER/trainer.kubeconfig
+  local config=$CLUSTER/$2.kubeconfig
   sed '/^    user:/d' "$CLUSTER/admin.kubeconfig" >"$config"
   kubectl --kubeconfig "$config" config set-credentials admin \
-    --token="$(kubectl -n team create token trainer)" >/dev/null
+    --token="$(kubectl -n "$1" create token "$2")" >/dev/null
 }
 
 step "stamping"
-make_account_config
+make_account_config team trainer
 mkdir "$CLUSTER/actors"
 COMPONENT=$SOURCE/deploy/kubernetes/components/actors-v1
 echo "components: [$(realpath --relative-to="$CLUSTER/actors" "$COMPONENT")]" \
@@ -219,10 +221,84 @@ expect "its account may" kubectl auth can-i --quiet get /metrics \
 expect "others may not" test "$(kubectl auth can-i get /metrics \
   --as system:serviceaccount:shirabe-system:shirabe-admin || true)" = no
 
+step "trials with the rights of their namespace"
+BOUNDED=system:serviceaccount:shirabe-system:shirabe-controller
+# bounded VERB RESOURCE…: whether the controller may, by its own rights.
+bounded() { kubectl auth can-i --quiet --as "$BOUNDED" "$@"; }
+unbounded() { ! bounded "$@" 2>/dev/null; }
+# trials NAME KIND [METADATA]: an experiment whose trials are made, of one at a time.
+trials() {
+  local template="apiVersion: batch/v1, kind: Job, metadata: {${3:-}}"
+  local pod='restartPolicy: Never, containers: [{name: main, image: none, command: [a]}]'
+  [ "$2" = Job ] || template="apiVersion: v1, kind: Pod, metadata: {${3:-}}, spec: {$pod}"
+  [ "$2" = Pod ] || template="$template, spec: {template: {spec: {$pod}}}"
+  experiment "$1" | sed -e '/askAndTell/d' -e 's/^  maxTrialCount: 2/&\n  parallelTrialCount: 1/'
+  echo "  trialTemplate: {primaryContainerName: main, trialParameters: [], trialSpec: {$template}}"
+}
+apply_trials() { trials "$@" | kubectl --as alice create -f - >/dev/null; }
+# lacks EXPERIMENT: what its condition says of the account.
+lacks() {
+  kubectl -n team get experiments.kubeflow.org "$1" \
+    -o 'jsonpath={.status.conditions[?(@.type=="TrialAccountAllowed")].message}'
+}
+jobs_of() { kubectl get jobs -A -l "katib.kubeflow.org/experiment=$1" -o name | wc -l; }
+fails() { ! "$@" 2>&1; }
+kill_controller
+kubectl apply --server-side -k "$SOURCE/deploy/kubernetes/overlays/trial-account" >/dev/null
+eventually 20 "no right to make Jobs" unbounded create jobs.batch -n team
+for right in 'delete jobs.batch' 'create pods' 'delete pods' 'create pytorchjobs.kubeflow.org' \
+  'create persistentvolumeclaims' 'impersonate serviceaccounts/default' 'impersonate users' \
+  'impersonate groups'; do
+  # shellcheck disable=SC2086 # words
+  expect "the controller may not" unbounded $right -n team
+done
+eventually 20 "whom it may act as" bounded impersonate serviceaccounts/shirabe-trials -n team
+make_account_config shirabe-system shirabe-controller
+CONFIG=$CLUSTER/shirabe-controller.kubeconfig start_controller --trial-account=shirabe-trials
+
+expect "trials of a namespace without the account" apply_trials bare Job
+MISSING='ServiceAccount team/shirabe-trials may not create jobs.batch in namespace team.*kubectl'
+eventually 30 "its condition" has "$MISSING" lacks bare
+eventually 10 "its event" has "TrialAccountRefused +.*$MISSING" \
+  kubectl -n team get events --sort-by=.lastTimestamp
+# Those of another namespace may not be borrowed.
+kubectl create namespace rich >/dev/null
+kubectl -n rich create rolebinding shirabe-trials --clusterrole=shirabe-trials \
+  --serviceaccount=rich:shirabe-trials >/dev/null
+expect "a template for another namespace" apply_trials moved Job 'namespace: rich'
+eventually 30 "its refusal" has 'metadata.namespace: remove it' kubectl -n team get \
+  experiments.kubeflow.org moved -o 'jsonpath={.status.conditions[*].message}'
+expect "a template that names another account" apply_trials borrowed Job \
+  'annotations: {shirabe.dev/trial-account: rich, impersonate-user: system:admin}'
+eventually 30 "its condition" has "$MISSING" lacks borrowed
+equal "Jobs of theirs" "0 0 0" "$(jobs_of bare) $(jobs_of borrowed) $(jobs_of moved)"
+
+kubectl -n team create role trial-jobs --verb=create --resource=jobs.batch >/dev/null
+kubectl -n team create rolebinding trial-jobs --role=trial-jobs \
+  --serviceaccount=team:shirabe-trials >/dev/null
+eventually 30 "a Job once it may" is 1 jobs_of bare
+eventually 10 "that nothing is missing" is "" lacks bare
+expect "trials of a kind that it may not make" apply_trials pod Pod
+eventually 30 "its condition" has 'may not create pods in namespace team' lacks pod
+kubectl -n team create rolebinding shirabe-trials --clusterrole=shirabe-trials \
+  --serviceaccount=team:shirabe-trials >/dev/null
+kubectl -n team delete experiments.kubeflow.org borrowed moved pod --timeout=60s >/dev/null
+POD=$(kubectl -n team get pods -l katib.kubeflow.org/experiment=bare -o name)
+eventually 30 "what it may change of pods" has 'may change finalizers of pods only' fails kubectl \
+  --kubeconfig "$CLUSTER/shirabe-controller.kubeconfig" -n team label "$POD" --overwrite a=b
+# With the namespace the account's binding goes, perhaps before the pods that we hold.
+expect "a finalizer of ours" has 'shirabe.dev/log' \
+  kubectl -n team get "$POD" -o 'jsonpath={.metadata.finalizers}'
+kubectl -n team delete rolebinding shirabe-trials trial-jobs >/dev/null
+kubectl delete namespace team --timeout=60s >/dev/null
+
 step "uninstalling"
 expect "uninstall.sh" "$HERE/cluster.sh" exec "$CLUSTER" "$SOURCE/deploy/kubernetes/uninstall.sh" \
   >/dev/null
 equal "policies that stay" "" "$(kubectl get -o name -l app.kubernetes.io/part-of=shirabe \
   validatingadmissionpolicies,validatingadmissionpolicybindings)$(kubectl get -o name \
   mutatingadmissionpolicies,mutatingadmissionpolicybindings)"
+equal "what stays of the controller's" "" "$(kubectl get -o name clusterroles,clusterrolebindings \
+  | grep shirabe-controller || true)$(kubectl get -o name validatingadmissionpolicies \
+  | grep shirabe-controller || true)"
 echo ok

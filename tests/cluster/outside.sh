@@ -5,12 +5,13 @@
 export SHIRABE_HOME=$CLUSTER/home
 CONTROLLER=
 
+# start_controller [FLAG…]: as whoever CONFIG says, else as an administrator.
 start_controller() {
   mkdir -p "$SHIRABE_HOME"
   rm -f "$CLUSTER/ready"
   "$HERE/cluster.sh" exec "$CLUSTER" "$SOURCE/build/release/bin/shirabe" controller \
-    --kubeconfig="$CLUSTER/admin.kubeconfig" --image=none -n team --grpc=127.0.0.1:7450 \
-    --advertise=127.0.0.1:7450 --http=127.0.0.1:7451 --ready-file="$CLUSTER/ready" \
+    --kubeconfig="${CONFIG:-$CLUSTER/admin.kubeconfig}" --image=none -n team --grpc=127.0.0.1:7450 \
+    --advertise=127.0.0.1:7450 --http=127.0.0.1:7451 --ready-file="$CLUSTER/ready" "$@" \
     >>"$CLUSTER/controller.log" 2>&1 &
   CONTROLLER=$!
   eventually 30 "the controller" test -s "$CLUSTER/ready"

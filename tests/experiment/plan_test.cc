@@ -98,7 +98,8 @@ TEST_F(PlanTest, AClockSetBackMakesNobodyWait) {
   EXPECT_EQ(Make().start, std::vector<int64_t>{1});
 }
 
-// Katib deletes the newest trials when parallelTrialCount is lowered (defect 11).
+// Katib deletes the newest trials when parallelTrialCount is lowered (defect 11). What has saved
+// nothing runs on.
 TEST_F(PlanTest, FewerParallelTrialsStopNobody) {
   for (int i = 0; i < 3; ++i) AddLive(true);
   AddLive(false);
@@ -107,6 +108,46 @@ TEST_F(PlanTest, FewerParallelTrialsStopNobody) {
   EXPECT_TRUE(plan.stop.empty());
   EXPECT_TRUE(plan.start.empty());
   EXPECT_EQ(plan.suggest, 0);
+}
+
+TEST_F(PlanTest, FewerParallelTrialsGiveUpThoseThatHaveJustSaved) {
+  for (int i = 0; i < 4; ++i) AddLive(true);
+  input_.live[0].unsaved = absl::Seconds(9);
+  input_.live[2].unsaved = absl::Seconds(2);
+  spec().set_parallel_trial_count(1);
+  Plan plan = Make();
+  ASSERT_EQ(plan.stop.size(), 2u);
+  EXPECT_EQ(plan.stop[0].trial, 3);
+  EXPECT_EQ(plan.stop[0].cause, v1::SUSPENDED);
+  EXPECT_EQ(plan.stop[0].why,
+            "1 trials may run at the same time, and 4 run: 2.0 s of its work are not saved, the "
+            "least of 4 that run");
+  EXPECT_EQ(plan.stop[1].trial, 1);
+  EXPECT_EQ(plan.waiting,
+            "1 trials may run at the same time, and 4 run: the next that saves a checkpoint makes "
+            "room, and goes on later");
+  EXPECT_TRUE(plan.start.empty());
+  EXPECT_EQ(plan.suggest, 0);
+  // These are on their way, and one more is too many.
+  input_.live[0].leaves = input_.live[2].leaves = true;
+  input_.live[1].unsaved = input_.live[3].unsaved = absl::ZeroDuration();
+  plan = Make();
+  ASSERT_EQ(plan.stop.size(), 1u);
+  EXPECT_EQ(plan.stop[0].trial, 4) << "the newest of equals";
+  input_.live[3].leaves = true;
+  EXPECT_TRUE(Make().stop.empty());
+}
+
+TEST_F(PlanTest, WhoHasNotSavedForAGracePeriodRunsOn) {
+  spec().mutable_shirabe()->mutable_attempts()->set_grace_period_seconds(30);
+  for (int i = 0; i < 2; ++i) AddLive(true);
+  spec().set_parallel_trial_count(1);
+  for (LiveTrial& live : input_.live) live.unsaved = absl::Seconds(31);
+  EXPECT_TRUE(Make().stop.empty());
+  input_.live[0].unsaved = absl::Seconds(30);
+  EXPECT_EQ(Make().stop.size(), 1u);
+  status().mutable_shirabe()->set_paused(true);
+  EXPECT_TRUE(Make().stop.empty()) << "nothing new starts, and what runs goes on";
 }
 
 TEST_F(PlanTest, EndsAtMaxTrialCount) {

@@ -74,6 +74,25 @@ TEST_F(RoomForNextTest, ARunningTrialThatIsNotHeardOfSaysSoOnce) {
   EXPECT_EQ(told(), 1);
 }
 
+// It is asked to end, and nobody may end it.
+TEST_F(RoomForNextTest, AStopThatIsRefusedIsAnEvent) {
+  Pass();
+  trial::AttemptStatus running;
+  *running.placement.mutable_start_time() = ToProto(clock_.Now());
+  executor_.observed = running;
+  Pass();
+  Send(v1::Intent::STOP);
+  Pass();
+  executor_.observed->waiting = "it cannot be ended: no right";
+  Pass();
+  Pass();
+  int told = 0;
+  const auto events = store_->ListEvents({.experiment = kKey});
+  for (const v1::Event& event : *events) told += event.reason() == "StopRefused";
+  EXPECT_EQ(told, 1);
+  EXPECT_EQ(store_->GetTrial({kKey, 1})->record.waiting(), "it cannot be ended: no right");
+}
+
 class UnpricedBudgetTest : public ReconcilerTest {
  protected:
   UnpricedBudgetTest() { Create("  shirabe: {budget: {maxCost: 5}}\n"); }
@@ -148,11 +167,11 @@ class MissingKindTest : public ReconcilerTest {
     executor_.start = absl::UnimplementedError("a TrainJob, which this cluster does not know");
   }
 
-  std::vector<std::string> Conditions() {
+  std::vector<std::string> Conditions(const std::string& type = "TrialKindKnown") {
     std::vector<std::string> found;
     const v1::Experiment experiment = store_->GetExperiment(kKey)->record;
     for (const v1::Condition& condition : experiment.status().conditions()) {
-      if (condition.type() != "TrialKindKnown") continue;
+      if (condition.type() != type) continue;
       found.push_back(condition.status() + " " + condition.reason() + ": " + condition.message());
     }
     return found;
@@ -189,6 +208,29 @@ TEST_F(MissingKindTest, ItWaitsAndGoesOnByItself) {
   Pass();
   EXPECT_THAT(Conditions(), testing::IsEmpty());
   EXPECT_EQ(Events("TrialKindFound"), 1);
+}
+
+// In a namespace whose account may not make the kind: told once, whatever the number of trials.
+TEST_F(MissingKindTest, AnAccountWithoutTheRightIsACondition) {
+  const std::string words = "ServiceAccount lab/shirabe-trials may not create jobs.batch";
+  executor_.start =
+      trial::StartError(absl::StatusCode::kResourceExhausted, trial::kAccountRefused, words);
+  for (int i = 0; i < 3; ++i) {
+    Pass();
+    clock_.Advance(absl::Seconds(10));
+  }
+  EXPECT_THAT(Conditions("TrialAccountAllowed"),
+              testing::ElementsAre("False MissingRight: " + words));
+  EXPECT_EQ(Events("TrialAccountRefused"), 1);
+  EXPECT_EQ(Current(), "Running");
+  EXPECT_EQ(store_->GetTrial({kKey, 1})->record.waiting(), words);
+  EXPECT_EQ(store_->GetTrial({kKey, 1})->record.failures(), 0);
+  executor_.start = absl::OkStatus();
+  clock_.Advance(absl::Seconds(10));
+  Pass();
+  Pass();
+  EXPECT_THAT(Conditions("TrialAccountAllowed"), testing::IsEmpty());
+  EXPECT_EQ(Events("TrialAccountAllowed"), 1);
 }
 
 // That it cannot be asked whether it is there says nothing of the kind.

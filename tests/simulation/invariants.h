@@ -48,6 +48,7 @@ class Invariants {
   std::string CheckBudgets(const v1::Trial& trial, const Attempts& attempts);
   std::string CheckObjective(const v1::Trial& trial);
   std::string CheckStop(const v1::Attempt& attempt, const v1::Trial& trial);
+  std::string CheckGivenUp(const v1::Attempt& attempt);
   // At the end.
   std::string CheckRows(const v1::Trial& trial);
   std::string CheckRecommended(const v1::ExperimentStatus& status);

@@ -157,10 +157,28 @@ std::string Invariants::CheckObjective(const v1::Trial& trial) {
 // F25: what is stopped early was judged by what it reported itself, and what still counts.
 std::string Invariants::CheckStop(const v1::Attempt& attempt, const v1::Trial& trial) {
   int64_t step = 0;
+  if (attempt.stop().cause() == v1::SUSPENDED) return CheckGivenUp(attempt);
   if (attempt.stop().cause() != v1::EARLY_STOPPED) return "";
   if (std::sscanf(attempt.stop().reason().c_str(), "at step %ld", &step) != 1) return "";
   return step <= trial.last_step() ? ""
                                    : "F25: it was stopped for what an earlier attempt reported";
+}
+
+// Who made room for others, and not for the end of the controller, had little to lose by the only
+// thing that tells: its program's own saves. What it did while it was looked at comes on top.
+std::string Invariants::CheckGivenUp(const v1::Attempt& attempt) {
+  constexpr absl::Duration kLook = absl::Seconds(25);
+  const Program* const program = world_->Find({{key_, attempt.trial()}, attempt.number()});
+  if (attempt.stop().reason().empty() || program == nullptr || !program->notified) return "";
+  absl::Duration saved = program->start;
+  for (const Save& save : program->saves) {
+    if (!save.refused && save.at <= program->SeenEnd()) saved = std::max(saved, save.at);
+  }
+  const auto experiment = store_->GetExperiment(key_);
+  const absl::Duration lost = *program->notified - saved;
+  if (lost <= experiment::GraceOf(experiment->record) + kLook) return "";
+  return absl::StrFormat("it was given up and had saved nothing for %s: %s",
+                         absl::FormatDuration(lost), attempt.stop().reason());
 }
 
 // Whoever begins again or goes on says so, once, and so does whoever is tried again.

@@ -11,6 +11,8 @@ namespace {
 
 void CountAttempt(const v1::Attempt& attempt, const Program* program, Tally& tally) {
   ++tally["attempts " + experiment::CauseWord(attempt.cause())];
+  const v1::StopRequest& stop = attempt.stop();
+  if (stop.cause() == v1::SUSPENDED && !stop.reason().empty()) ++tally["attempts given up"];
   if (program == nullptr) return;
   if (attempt.number() > 1) ++tally[program->from > 0 ? "resumed" : "restarted from 0"];
   const bool parents = program->resumed && program->resumed->trial() != attempt.trial();

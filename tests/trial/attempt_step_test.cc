@@ -209,6 +209,17 @@ TEST_F(AttemptStepTest, WithoutASidecarItsLogIsFollowed) {
   EXPECT_EQ(early.check_at, attempt_.log_at);
 }
 
+// Of 3,600 attempts each is heard of every 20 s, and is missed no later than of a few.
+TEST_F(AttemptStepTest, ADeadNodeIsMissedAsSoonWhereThereAreMany) {
+  EXPECT_EQ(SyncInterval(timeouts_, 100), timeouts_.sync);
+  facts_.sync_interval = SyncInterval(timeouts_, 3600);
+  EXPECT_EQ(facts_.sync_interval, absl::Seconds(20));
+  SetPod(PodSample().Running().pod);
+  SetNode("Unknown");
+  attempt_.heard = kNow;
+  EXPECT_EQ(StepOn().check_at, kNow + timeouts_.silence);
+}
+
 // ---- stopping -----------------------------------------------------------------------------------
 
 TEST_F(AttemptStepTest, AStopWaitsForTheSidecarAndThenEndsThePods) {
@@ -223,6 +234,15 @@ TEST_F(AttemptStepTest, AStopWaitsForTheSidecarAndThenEndsThePods) {
   EXPECT_EQ(step.end_pods->grace, absl::Seconds(14));
   EXPECT_FALSE(step.end_pods->object_too) << "a Job starts no other pod";
   EXPECT_FALSE(StepOn().end_pods.has_value()) << "it is under way";
+}
+
+TEST_F(AttemptStepTest, AStopThatIsRefusedIsSaidAndTriedAgain) {
+  SetPod(PodSample().Running().pod);
+  attempt_.heard = kNow;
+  attempt_.stop = {kNow, kNow + absl::Seconds(1), false};
+  attempt_.stop->refused = "it cannot be ended: no right";
+  EXPECT_EQ(Step().observed.waiting, attempt_.stop->refused);
+  EXPECT_TRUE(StepOn(absl::Seconds(2)).end_pods.has_value());
 }
 
 TEST_F(AttemptStepTest, WhereNothingRunsAStopDeletesTheObject) {

@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <atomic>
 
+#include "absl/strings/match.h"
+#include "kube/impersonation.h"
 #include "tests/trial/kubernetes_fixture.h"
 #include "tests/trial/pools.h"
 #include "trial/pod/pod_references.h"
@@ -486,6 +488,42 @@ TEST_F(KubernetesTest, EventsOfAllThatWaitAreLookedUpTogether) {
   const absl::Duration took = RealClock()->Monotonic() - began;
   EXPECT_LE(lookups, 2 + took / Impatient().ask_events);
   executor_.reset();
+}
+
+// ---- as the account of its namespace ------------------------------------------------------------
+
+// As kube::Client tells it where ClientOptions::act_as is set.
+Status RefusedAccount(const std::string& verb) {
+  const Status refused = absl::PermissionDeniedError(
+      "jobs.batch is forbidden: User \"system:serviceaccount:lab:shirabe-trials\" cannot " + verb +
+      " resource \"jobs\"");
+  return kube::ExplainRefusal(refused, {verb, Jobs()}, {"lab", "shirabe-trials"});
+}
+
+TEST_F(KubernetesTest, AnAccountWithoutTheRightIsTriedAgainAndHasItsEvent) {
+  cluster_.before = [](const std::string& verb, const kube::Ref& ref) {
+    return verb == "create" && ref.resource.kind == "Job" ? RefusedAccount(verb) : absl::OkStatus();
+  };
+  const Status status = executor().Start(PodRequestFor(Nth(1)));
+  EXPECT_TRUE(absl::IsResourceExhausted(status)) << status;
+  EXPECT_EQ(EventReasonOf(status), kAccountRefused);
+  EXPECT_THAT(Message(status), HasSubstr("ServiceAccount lab/shirabe-trials may not create "
+                                         "jobs.batch in namespace lab"));
+  cluster_.before = nullptr;
+  EXPECT_TRUE(executor().Start(PodRequestFor(Nth(1))).ok());
+}
+
+TEST_F(KubernetesTest, WhatMayNotBeEndedSaysSoUntilItMay) {
+  Run(Nth(1));
+  cluster_.before = [](const std::string& verb, const kube::Ref&) {
+    return verb == "delete" ? RefusedAccount(verb) : absl::OkStatus();
+  };
+  ASSERT_TRUE(executor().Stop(Nth(1), v1::USER, absl::ZeroDuration()).ok());
+  EXPECT_TRUE(Await([&] {
+    return absl::StrContains(See(Nth(1)).waiting, "it cannot be ended: ServiceAccount lab/");
+  })) << See(Nth(1)).waiting;
+  cluster_.before = nullptr;
+  EXPECT_TRUE(Await([&] { return See(Nth(1)).waiting.empty(); }));
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include "base/file_io.h"
 #include "base/log.h"
+#include "kube/impersonation.h"
 #include "trial/kubernetes/cluster_actions.h"
 #include "trial/kubernetes/removal_records.h"
 #include "trial/kubernetes/succession.h"
@@ -22,8 +23,7 @@ Status MakeClaim(kube::Client& client, const AttemptObject& built) {
   if (!built.claim) return absl::OkStatus();
   const Status status = client.Create(Claims(), *built.claim).status();
   if (status.ok() || absl::IsAlreadyExists(status)) return absl::OkStatus();
-  const Status told =
-      absl::IsPermissionDenied(status) ? absl::ResourceExhaustedError(Message(status)) : status;
+  const Status told = absl::IsPermissionDenied(status) ? AsStartError(status) : status;
   return Prefix("the claim for its checkpoints", told);
 }
 
@@ -120,7 +120,9 @@ StatusOr<PodAttempt> AttemptStarter::Make(const AttemptObject& built, PodAttempt
   const kube::Resource& resource = attempt.ref.resource;
   context_.view->Follow(resource);
   if (SharesObjectName(resource.group, resource.kind)) {
-    RETURN_IF_ERROR(RemovePredecessor(context_, attempt.ref, built.object));
+    const Status room = RemovePredecessor(context_, attempt.ref, built.object);
+    if (kube::IsAccountRefused(room)) return AsStartError(room);
+    RETURN_IF_ERROR(room);
   }
   ASSIGN_OR_RETURN(const Json object,
                    CreateOrAdopt(*context_.client, resource, built.object, attempt.id));

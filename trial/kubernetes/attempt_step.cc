@@ -100,6 +100,9 @@ void Stepper::Look() {
     step_.observed.waiting = verdict.phase == Phase::kRunning ? WhyUnheard() : "";
     step_.progress.needs_events = false;
   }
+  if (attempt_.stop && !attempt_.stop->refused.empty()) {
+    step_.observed.waiting = attempt_.stop->refused;
+  }
   if (verdict.phase == Phase::kEnded || verdict.phase == Phase::kLost) {
     if (!step_.progress.over) step_.progress.over_at = facts_.now;
     step_.progress.over = std::move(verdict);
@@ -153,7 +156,7 @@ void Stepper::ObserveNode(const std::string& name) {
     if (!seen_before) dead_at += timeouts_.unseen;
   } else {
     dead_at =
-        attempt_.heard.value_or(dead_at) + std::max(timeouts_.silence, 3 * facts_.sync_interval);
+        attempt_.heard.value_or(dead_at) + std::max(timeouts_.silence, 2 * facts_.sync_interval);
   }
   snapshot_.node_state = facts_.now >= dead_at ? Node::kDead : Node::kAlive;
   if (facts_.now < dead_at) CheckAt(dead_at);

@@ -263,7 +263,10 @@ void AttemptWatcher::EndPods(const Target& target, const std::vector<Json>& pods
     if (!end.suspend) status.Update(EndPod(*context_.client, pod, end.grace));
   }
   const bool known = attempts_.Visit(target.key, [&](PodAttempt& attempt) {
-    if (status.ok() || !attempt.stop) return;
+    if (!attempt.stop) return;
+    attempt.stop->refused =
+        absl::IsPermissionDenied(status) ? "it cannot be ended: " + Message(status) : "";
+    if (status.ok()) return;
     attempt.stop->deleted = false;
     attempt.stop->delete_at = context_.clock->Monotonic() + context_.timeouts.retry;
     attempt.pending_request.reset();

@@ -7,7 +7,9 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "kube/impersonation.h"
 #include "trial/pod/pod_names.h"
+#include "trial/start_error.h"
 
 namespace shirabe::trial {
 namespace {
@@ -20,24 +22,6 @@ kube::Ref PodRef(const Json& pod) { return {Pods(), NamespaceOf(pod), NameOf(pod
 
 Status UnlessGone(const Status& status) {
   return absl::IsNotFound(status) ? absl::OkStatus() : status;
-}
-
-// What stands in the way of making an object, as Executor::Start tells it.
-Status AsStartError(const Status& status) {
-  const std::string words = Message(status);
-  switch (status.code()) {
-    case absl::StatusCode::kPermissionDenied:
-    case absl::StatusCode::kResourceExhausted: return absl::ResourceExhaustedError(words);
-    case absl::StatusCode::kNotFound:
-      return absl::ResourceExhaustedError(words + "; create the namespace");
-    case absl::StatusCode::kInvalidArgument:
-      // A webhook may allow the same object tomorrow.
-      if (absl::StrContains(words, "admission webhook")) {
-        return absl::ResourceExhaustedError(words);
-      }
-      return status;
-    default: return absl::UnavailableError(words);
-  }
 }
 
 Status DeleteEach(kube::Client& client, const kube::Query& query) {
@@ -95,6 +79,26 @@ std::string OperatorOf(const std::string& api_version, const std::string& kind) 
 }
 
 }  // namespace
+
+Status AsStartError(const Status& status) {
+  const std::string words = Message(status);
+  if (kube::IsAccountRefused(status)) {
+    return StartError(absl::StatusCode::kResourceExhausted, kAccountRefused, words);
+  }
+  switch (status.code()) {
+    case absl::StatusCode::kPermissionDenied:
+    case absl::StatusCode::kResourceExhausted: return absl::ResourceExhaustedError(words);
+    case absl::StatusCode::kNotFound:
+      return absl::ResourceExhaustedError(words + "; create the namespace");
+    case absl::StatusCode::kInvalidArgument:
+      // A webhook may allow the same object tomorrow.
+      if (absl::StrContains(words, "admission webhook")) {
+        return absl::ResourceExhaustedError(words);
+      }
+      return status;
+    default: return absl::UnavailableError(words);
+  }
+}
 
 StatusOr<Json> CreateOrAdopt(kube::Client& client, const kube::Resource& resource,
                              const Json& object, const std::string& id) {

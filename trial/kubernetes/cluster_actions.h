@@ -52,9 +52,13 @@ std::string NodeSignature(const Json& node);
 // The object as it stands once it exists: made now, or before if its id is `id`; kAlreadyExists if
 // it is another one's. Other errors are those that Executor::Start may return: kResourceExhausted
 // where quota, admission or rights stand in the way, in the server's words, and nothing was made;
+// with kAccountRefused (trial/start_error.h) where the namespace's account lacks the right;
 // kInvalidArgument where the server refuses the object itself; kUnavailable else.
 StatusOr<Json> CreateOrAdopt(kube::Client& client, const kube::Resource& resource,
                              const Json& object, const std::string& id);
+
+// An error of a write of the API server, as Executor::Start may return it: see above.
+Status AsStartError(const Status& status);
 
 // The kind that a trial's template names, as the cluster has it. kUnimplemented for one that it has
 // not, with what to install; kInvalidArgument for one that is of no namespace.

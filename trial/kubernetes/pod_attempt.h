@@ -81,6 +81,7 @@ struct PodAttempt {
     absl::Duration delete_at = {};  // when its pods are deleted, acknowledged or not
     bool deleted = false;           // a deletion with this kill_at is on its way, or done
     bool suspended = false;         // its object was told to end them first
+    std::string refused;            // by the API server, and why: tried again all the while
   };
   std::optional<Stop> stop;
 
