@@ -245,15 +245,15 @@ TEST(S3Faults, PresignedUrlsAreForOneObjectAndOneMethod) {
                             .origin = url.substr(0, path)};
     return http->Do(one, nullptr, {}).answer;
   };
-  const std::string get = *store->Presign(PresignedMethod::kGet, "a/key", absl::Minutes(1));
+  const std::string get = store->Presign({.key = "a/key"}, absl::Minutes(1))->url;
   EXPECT_EQ(call("GET", get).body, "hello");
   EXPECT_EQ(call("DELETE", get).status, 403);
   std::string other = get;
   other.replace(other.find("a/key"), 5, "a/kez");
   EXPECT_EQ(call("GET", other).status, 403);
   EXPECT_THAT(get, Not(HasSubstr(S3Server::kSecretKey)));
-  EXPECT_TRUE(absl::IsInvalidArgument(
-      store->Presign(PresignedMethod::kGet, "a/key", absl::Hours(24 * 8)).status()));
+  EXPECT_TRUE(
+      absl::IsInvalidArgument(store->Presign({.key = "a/key"}, absl::Hours(24 * 8)).status()));
 }
 
 }  // namespace
