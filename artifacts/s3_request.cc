@@ -49,7 +49,7 @@ Status CheckBody(const PresignedRequest& presigned) {
 }
 
 Status CheckUpload(const PresignedRequest& presigned) {
-  static const RE2 upload("[!-~]{1,1024}");
+  static const RE2 upload("[!-~]{1,1000}");
   if (RE2::FullMatch(presigned.upload, upload)) return absl::OkStatus();
   return absl::InvalidArgumentError("parts are of an upload that has a name");
 }
@@ -107,7 +107,7 @@ StatusOr<S3Request> RequestOf(const PresignedRequest& presigned) {
 }
 
 StatusOr<PresignedRequest> PermissionFor(const S3Request& request) {
-  static const auto* const kinds = new std::map<std::string, v1::StoreAction>{
+  static const std::map<std::string, v1::StoreAction> kinds = {
       {"GET", v1::READ_OBJECT},          {"PUT", v1::PUT_OBJECT},
       {"DELETE", v1::REMOVE_OBJECT},     {"GET list", v1::LIST_OBJECTS},
       {"POST uploads", v1::BEGIN_PARTS}, {"PUT part", v1::PUT_PART},
@@ -117,8 +117,8 @@ StatusOr<PresignedRequest> PermissionFor(const S3Request& request) {
   if (Has(request.query, "partNumber")) kind = " part";
   if (Has(request.query, "uploads")) kind = " uploads";
   if (Has(request.query, "list-type")) kind = " list";
-  const auto found = kinds->find(request.method + kind);
-  if (found == kinds->end()) return absl::InvalidArgumentError("no such request of a store");
+  const auto found = kinds.find(request.method + kind);
+  if (found == kinds.end()) return absl::InvalidArgumentError("no such request of a store");
   PresignedRequest presigned{.action = found->second,
                              .key = request.key,
                              .after = ValueOf(request.query, "start-after"),

@@ -27,7 +27,7 @@ S3Request ListRequest(const std::string& prefix, const std::string& after);
 // What is signed of it: without a body, with the headers that say which body it must be.
 // kInvalidArgument for what is none: no key, a part without a number.
 StatusOr<S3Request> RequestOf(const PresignedRequest& presigned);
-// Back: what somebody with a URL must be allowed, to make this request. Keys are as in `request`.
+// Back: what the bearer of a URL must be allowed, to make this request. Keys are as in `request`.
 StatusOr<PresignedRequest> PermissionFor(const S3Request& request);
 
 }  // namespace shirabe::artifacts

@@ -2,9 +2,9 @@
 # cluster: --real 2
 # The systems of the documents that Shirabe grew from, in a cluster: the command lines of AI
 # Platform through kubectl's plugin, a step that deploys what was found, TensorBoard over the
-# outputs of all trials, a queue of work in Redis whose workers lose their machines, and a bucket from
-# which code comes, and through which a trial goes on elsewhere without a volume. Its counterpart on
-# a laptop: tests/e2e/seeds_test.sh, queue_test.sh, loggers_test.sh, stores_test.sh.
+# outputs of all trials, a queue of work in Redis whose workers lose their machines, and a bucket
+# from which code comes, and through which a trial goes on elsewhere without a volume. Its
+# counterpart on a laptop: tests/e2e/seeds_test.sh, queue_test.sh, loggers_test.sh, stores_test.sh.
 set -euo pipefail
 # shellcheck source=tests/cluster/testing.sh
 source "$(dirname "$0")/testing.sh"
@@ -225,7 +225,10 @@ spec:
         template:
           spec:
             securityContext: $USER_OF_PODS
-            containers: [{name: main, image: $IMAGE, command: [python3, train.py]}]
+            containers:
+              - name: main
+                image: $IMAGE
+                command: [python3, train.py, "\${trialParameters.lr}"]
             restartPolicy: Never
 END
 }

@@ -281,7 +281,7 @@ class KubernetesTest : public testing::Test {
     return ReadFile(executor_->Paths(key).log).value_or("(no log)");
   }
 
-  std::shared_ptr<const artifacts::StoreTable> stores_;
+  std::shared_ptr<const artifacts::StoreTable> stores_;  // shared: with the executor
   std::string home_;
   kube::FakeCluster cluster_;
   v1::NodePools pools_;

@@ -39,7 +39,7 @@ class StoreGrants {
   void SetPolicy(const ExperimentKey& key, const v1::ShirabeSpec& spec);
   // Whether its attempts may start: kInvalidArgument, with field and fix.
   Status Check(const ExperimentKey& key) const;
-  // Before the attempt starts: what it may go on from, kept with its files for whoever comes next.
+  // Before the attempt starts: what it may go on from, kept with its files for the next process.
   Status Record(const AttemptRequest& request) const;
 
   // Writes down where a copy of outputs lies. False: its experiment has none made.
