@@ -28,6 +28,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
+#include "artifacts/presigned_request.h"
 #include "base/registry.h"
 #include "base/status.h"
 #include "proto/shirabe/v1/artifacts.pb.h"
@@ -63,8 +64,6 @@ struct ByteRange {
   int64_t bytes = -1;  // -1 = to the end
 };
 
-enum class PresignedMethod { kGet, kPut };
-
 // Told in order, each piece once; an error of its own ends the call with it.
 using PieceSink = std::function<Status(std::string_view)>;
 
@@ -84,10 +83,10 @@ class ArtifactStore {
                                     std::stop_token stop) = 0;
   // What is not there is fine.
   virtual Status Remove(const std::string& key, std::stop_token stop) = 0;
-  // A URL with which its bearer may read or write this one object for so long (at
-  // most a week). kUnimplemented where the store is no server.
-  virtual StatusOr<std::string> Presign(PresignedMethod method, const std::string& key,
-                                        absl::Duration lifetime) = 0;
+  // A URL with which its bearer may make this one request for so long (at most a week), without a
+  // word to the server. kUnimplemented where the store is no server.
+  virtual StatusOr<PresignedUrl> Presign(const PresignedRequest& request,
+                                         absl::Duration lifetime) = 0;
 };
 
 // All of them, page by page; kResourceExhausted if there are more than `most`.
@@ -102,6 +101,7 @@ StatusOr<std::string> GetText(ArtifactStore& store, const std::string& key, int6
 struct StoreType {
   std::string name;  // directory, s3, gcs
   std::string help;
+  bool presigns = false;  // Presign works: so do pods, which have no credentials
   // kInvalidArgument, beginning with the field, for an entry that cannot be one of this type.
   Status (*validate)(const v1::ArtifactStore& entry) = nullptr;
   // Reads its credentials. Connects to nothing.

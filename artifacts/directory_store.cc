@@ -285,7 +285,7 @@ Status DirectoryStore::Remove(const std::string& key, std::stop_token) {
   }
 }
 
-StatusOr<std::string> DirectoryStore::Presign(PresignedMethod, const std::string&, absl::Duration) {
+StatusOr<PresignedUrl> DirectoryStore::Presign(const PresignedRequest&, absl::Duration) {
   return absl::UnimplementedError("a directory has no URLs");
 }
 

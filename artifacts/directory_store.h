@@ -27,8 +27,7 @@ class DirectoryStore : public ArtifactStore {
   StatusOr<ObjectPage> List(const std::string& prefix, const std::string& after,
                             std::stop_token stop) override;
   Status Remove(const std::string& key, std::stop_token stop) override;
-  StatusOr<std::string> Presign(PresignedMethod method, const std::string& key,
-                                absl::Duration lifetime) override;
+  StatusOr<PresignedUrl> Presign(const PresignedRequest& request, absl::Duration lifetime) override;
 
  private:
   StatusOr<Fd> OpenRoot() const;

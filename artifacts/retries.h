@@ -38,9 +38,9 @@ class RetryingStore : public ArtifactStore {
   StatusOr<ObjectPage> List(const std::string& prefix, const std::string& after,
                             std::stop_token stop) override;
   Status Remove(const std::string& key, std::stop_token stop) override;
-  StatusOr<std::string> Presign(PresignedMethod method, const std::string& key,
-                                absl::Duration lifetime) override {
-    return store_->Presign(method, key, lifetime);
+  StatusOr<PresignedUrl> Presign(const PresignedRequest& request,
+                                 absl::Duration lifetime) override {
+    return store_->Presign(request, lifetime);
   }
 
  private:

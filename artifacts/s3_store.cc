@@ -18,7 +18,6 @@ namespace shirabe::artifacts {
 namespace {
 
 constexpr int64_t kMaxParts = 10'000;  // of S3
-constexpr int kMaxKeysOfPage = 1000;
 // A large object is not begun from its start again because one of its pieces had bad luck.
 constexpr int kTriesOfPiece = 3;
 constexpr absl::Duration kMaxAbort = absl::Seconds(5);
@@ -120,7 +119,7 @@ StatusOr<std::unique_ptr<ArtifactStore>> S3Store::Create(S3Options options) {
   return store;
 }
 
-StatusOr<net::HttpResponse> S3Store::Send(Request request, const std::stop_token& stop) {
+net::HttpCall S3Store::CallWithKeys(S3Request request) const {
   const SigningTime time = SigningTimeOf(options_.clock->Now());
   RequestToSign signed_request{
       .method = request.method,
@@ -135,24 +134,59 @@ StatusOr<net::HttpResponse> S3Store::Send(Request request, const std::stop_token
   headers.emplace_back("x-amz-date", time.timestamp);
   const std::string authorization = options_.signer.Authorization(signed_request, time);
   const std::string query = EncodeQuery(signed_request.query);
-  net::HttpCall call;
-  call.origin = options_.origin;
-  call.tls = options_.tls;
-  call.limits.answer = std::min(options_.answer, request.answer);
-  call.limits.body_bytes = request.reply_bytes;
+  net::HttpCall call{.origin = options_.origin, .tls = options_.tls};
   call.request = {.method = request.method,
                   .target = signed_request.path + (query.empty() ? "" : "?") + query,
                   .body = std::move(request.body),
                   .headers = {headers.begin(), headers.end()}};
   call.request.headers.emplace_back("Authorization", authorization);
-  net::HttpExchange exchange = http_->Do(call, nullptr, stop);
+  return call;
+}
+
+StatusOr<net::HttpCall> S3Store::CallWithUrl(S3Request request, std::string* key) const {
+  ASSIGN_OR_RETURN(const PresignedRequest wanted, PermissionFor(request));
+  ASSIGN_OR_RETURN(const PresignedUrl granted, options_.urls(wanted));
+  if (key != nullptr) *key = granted.key;
+  const size_t scheme = granted.url.find("://");
+  const size_t path = scheme == std::string::npos ? scheme : granted.url.find('/', scheme + 3);
+  if (path == std::string::npos) return absl::InternalError("what was granted is no URL");
+  const std::string host = granted.url.substr(scheme + 3, path - scheme - 3);
+  const bool has_port = host.rfind(':') != std::string::npos && host.back() != ']';
+  const char* port = granted.url.starts_with("https://") ? ":443" : ":80";
+  net::HttpCall call{.origin = granted.url.substr(0, path) + (has_port ? "" : port),
+                     .tls = {.ca = granted.ca}};
+  call.request = {.method = request.method,
+                  .target = granted.url.substr(path),
+                  .body = std::move(request.body),
+                  .headers = {request.headers.begin(), request.headers.end()},
+                  .secret_query = true};
+  call.request.headers.emplace_back("host", host);
+  for (const auto& [name, value] : granted.headers) {
+    // The body has that length: it was asked for by it.
+    if (name != "content-length") call.request.headers.emplace_back(name, value);
+  }
+  return call;
+}
+
+StatusOr<net::HttpResponse> S3Store::Send(S3Request request, const std::stop_token& stop,
+                                          std::string* key) {
+  const absl::Duration answer = std::min(options_.answer, request.answer);
+  const size_t reply_bytes = request.reply_bytes;
+  StatusOr<net::HttpCall> call =
+      options_.urls ? CallWithUrl(std::move(request), key) : CallWithKeys(std::move(request));
+  RETURN_IF_ERROR(call.status());
+  call->limits.answer = answer;
+  call->limits.body_bytes = reply_bytes;
+  net::HttpExchange exchange = http_->Do(*call, nullptr, stop);
   RETURN_IF_ERROR(StatusOfExchange(exchange.status));
   const int status = exchange.answer.status;
   if (status == 200 || status == 204 || status == 206) return std::move(exchange.answer);
-  return StatusOfReply(exchange.answer, request.method + " " + signed_request.path);
+  const std::string& target = call->request.target;
+  return StatusOfReply(exchange.answer,
+                       call->request.method + " " + target.substr(0, target.find('?')));
 }
 
-StatusOr<net::HttpResponse> S3Store::SendPiece(const Request& request,
+StatusOr<net::HttpResponse> S3Store::SendPiece(const S3Request& request,
                                                const std::stop_token& stop) {
   StatusOr<net::HttpResponse> answer = absl::UnavailableError("");
   (void)WithRetries({.attempts = kTriesOfPiece}, stop, [&] {
@@ -244,10 +278,10 @@ StatusOr<ObjectInfo> S3Store::Head(const std::string& key, std::stop_token stop)
 StatusOr<S3Store::GotPiece> S3Store::GetPiece(const std::string& key, const Piece& piece,
                                               const std::stop_token& stop) {
   const int64_t last = piece.first + piece.bytes - 1;
-  Request request{.method = "GET",
-                  .key = key,
-                  .headers = {{"range", absl::StrCat("bytes=", piece.first, "-", last)}},
-                  .reply_bytes = static_cast<size_t>(std::max(piece.bytes, int64_t{1} << 20))};
+  S3Request request{.method = "GET",
+                    .key = key,
+                    .headers = {{"range", absl::StrCat("bytes=", piece.first, "-", last)}},
+                    .reply_bytes = static_cast<size_t>(std::max(piece.bytes, int64_t{1} << 20))};
   if (!piece.etag.empty()) request.headers.emplace_back("if-match", piece.etag);
   const auto answer = piece.etag.empty() ? Send(request, stop) : SendPiece(request, stop);
   if (absl::IsOutOfRange(answer.status()) && piece.first == 0) return GetEmpty(key, stop);
@@ -298,22 +332,22 @@ Status S3Store::Get(const std::string& key, const ByteRange& range, const PieceS
 
 StatusOr<ObjectPage> S3Store::List(const std::string& prefix, const std::string& after,
                                    std::stop_token stop) {
-  Request request{
-      .method = "GET",
-      .query = {{"list-type", "2"}, {"max-keys", absl::StrCat(kMaxKeysOfPage)}, {"prefix", prefix}},
-      .reply_bytes = kMaxReplyBytes};
-  if (!after.empty()) request.query.emplace_back("start-after", after);
-  ASSIGN_OR_RETURN(const net::HttpResponse answer, Send(std::move(request), stop));
+  S3Request request = ListRequest(prefix, after);
+  request.reply_bytes = kMaxReplyBytes;
+  std::string real = prefix;  // as the server has it
+  ASSIGN_OR_RETURN(const net::HttpResponse answer, Send(std::move(request), stop, &real));
   ASSIGN_OR_RETURN(ListReply reply, ReadListReply(answer.body));
   ObjectPage page;
   std::string last = after;
-  for (ListedObject& object : reply.objects) {
-    if (!absl::StartsWith(object.key, prefix) || object.key <= last) {
+  for (const ListedObject& object : reply.objects) {
+    const bool below = absl::StartsWith(object.key, real);
+    std::string key = below ? prefix + object.key.substr(real.size()) : "";
+    if (!below || key <= last) {
       return absl::DataLossError("the store lists other keys than it was asked for");
     }
-    last = object.key;
-    if (!ValidateObjectKey(object.key).ok()) continue;  // it is not ours
-    page.objects.push_back({std::move(object.key), object.bytes});
+    last = key;
+    if (!ValidateObjectKey(key).ok()) continue;  // it is not ours
+    page.objects.push_back({std::move(key), object.bytes});
   }
   if (!reply.truncated) return page;
   if (reply.objects.empty()) return absl::DataLossError("the store's list of keys never ends");
@@ -327,22 +361,27 @@ Status S3Store::Remove(const std::string& key, std::stop_token stop) {
   return absl::IsNotFound(status) ? absl::OkStatus() : status;
 }
 
-StatusOr<std::string> S3Store::Presign(PresignedMethod method, const std::string& key,
-                                       absl::Duration lifetime) {
-  RETURN_IF_ERROR(ValidateObjectKey(key));
+StatusOr<PresignedUrl> S3Store::Presign(const PresignedRequest& request, absl::Duration lifetime) {
   if (lifetime < absl::Seconds(1) || lifetime > kMaxLifetime) {
     return absl::InvalidArgumentError("a URL is good for between a second and a week");
   }
-  RequestToSign request{.method = method == PresignedMethod::kGet ? "GET" : "PUT",
-                        .path = options_.path + "/" + UriEncode(key, /*slashes=*/true),
-                        .query = {},
-                        .headers = {{"host", options_.host}},
+  if (options_.urls) return absl::UnimplementedError("who has no keys can give away no URL");
+  ASSIGN_OR_RETURN(S3Request wanted, RequestOf(request));
+  RequestToSign to_sign{.method = wanted.method,
+                        .path = options_.path + "/" + UriEncode(wanted.key, /*slashes=*/true),
+                        .query = std::move(wanted.query),
+                        .headers = wanted.headers,
                         .payload_sha256 = ""};
-  const std::string path = request.path;
+  if (wanted.key.empty() && !options_.path.empty()) to_sign.path = options_.path;
+  to_sign.headers.emplace_back("host", options_.host);
+  PresignedUrl made{
+      .headers = std::move(wanted.headers), .key = request.key, .ca = options_.tls.ca};
+  const std::string path = to_sign.path;
   const std::string query = options_.signer.PresignedQuery(
-      std::move(request), SigningTimeOf(options_.clock->Now()), lifetime);
-  return absl::StrCat(options_.origin.substr(0, options_.origin.find("://") + 3), options_.host,
-                      path, "?", query);
+      std::move(to_sign), SigningTimeOf(options_.clock->Now()), lifetime);
+  made.url = absl::StrCat(options_.origin.substr(0, options_.origin.find("://") + 3), options_.host,
+                          path, "?", query);
+  return made;
 }
 
 }  // namespace shirabe::artifacts

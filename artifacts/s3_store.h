@@ -13,17 +13,22 @@
 #include <string>
 
 #include "artifacts/artifact_store.h"
+#include "artifacts/s3_request.h"
 #include "artifacts/sigv4.h"
 #include "base/clock.h"
 #include "net/http_client.h"
 
 namespace shirabe::artifacts {
 
+// Where a request goes that is made without keys: a URL for it, asked for each time.
+using UrlSource = std::function<StatusOr<PresignedUrl>(const PresignedRequest&)>;
+
 struct S3Options {
   std::string origin;  // http(s)://HOST[:PORT] that is connected to
   std::string host;    // as the header and the signature have it
   std::string path;    // of the bucket: /BUCKET, or "" where the host names it
   Signer signer;
+  UrlSource urls = {};  // in place of all of these, for who has no keys
   net::TlsOptions tls = {};
   absl::Duration answer = absl::Minutes(2);  // to one request, of at most 16 MiB
   int64_t piece_bytes = 16 << 20;            // at least 5 MiB, but for servers that ask for less
@@ -45,19 +50,9 @@ class S3Store : public ArtifactStore {
   StatusOr<ObjectPage> List(const std::string& prefix, const std::string& after,
                             std::stop_token stop) override;
   Status Remove(const std::string& key, std::stop_token stop) override;
-  StatusOr<std::string> Presign(PresignedMethod method, const std::string& key,
-                                absl::Duration lifetime) override;
+  StatusOr<PresignedUrl> Presign(const PresignedRequest& request, absl::Duration lifetime) override;
 
  private:
-  struct Request {
-    std::string method;
-    std::string key = {};  // "" = of the bucket
-    NamedValues query = {};
-    NamedValues headers = {};
-    std::string body = {};
-    size_t reply_bytes = 1 << 20;
-    absl::Duration answer = absl::InfiniteDuration();  // less than the options'
-  };
   struct Piece {
     int64_t first = 0;
     int64_t bytes = 0;  // wanted
@@ -71,10 +66,14 @@ class S3Store : public ArtifactStore {
 
   S3Store(S3Options options, std::unique_ptr<net::HttpClient> http)
       : options_(std::move(options)), http_(std::move(http)) {}
-  // The answer if it is one of success; else what it means.
-  StatusOr<net::HttpResponse> Send(Request request, const std::stop_token& stop);
+  net::HttpCall CallWithKeys(S3Request request) const;
+  StatusOr<net::HttpCall> CallWithUrl(S3Request request, std::string* key) const;
+  // The answer if it is one of success; else what it means. `key` becomes that of the object, or
+  // the prefix of a list, as the server has it, where that is another one than we say.
+  StatusOr<net::HttpResponse> Send(S3Request request, const std::stop_token& stop,
+                                   std::string* key = nullptr);
   // The same, a few times where another try may end otherwise.
-  StatusOr<net::HttpResponse> SendPiece(const Request& request, const std::stop_token& stop);
+  StatusOr<net::HttpResponse> SendPiece(const S3Request& request, const std::stop_token& stop);
   Status PutInParts(const std::string& key, const PutSource& source, const std::stop_token& stop);
   StatusOr<std::string> PutParts(const std::string& key, const PutSource& source,
                                  const std::string& upload, const std::stop_token& stop);

@@ -44,9 +44,12 @@ class StorePart : public ArtifactStore {
   Status Remove(const std::string& key, std::stop_token stop) override {
     return whole_->Remove(prefix_ + key, std::move(stop));
   }
-  StatusOr<std::string> Presign(PresignedMethod method, const std::string& key,
-                                absl::Duration lifetime) override {
-    return whole_->Presign(method, prefix_ + key, lifetime);
+  StatusOr<PresignedUrl> Presign(const PresignedRequest& request,
+                                 absl::Duration lifetime) override {
+    PresignedRequest whole = request;
+    whole.key = prefix_ + request.key;
+    if (!request.after.empty()) whole.after = prefix_ + request.after;
+    return whole_->Presign(whole, lifetime);
   }
 
  private:
@@ -85,6 +88,12 @@ StatusOr<SharedStore> OpenEntry(const v1::ArtifactStore& entry) {
 
 }  // namespace
 
+std::unique_ptr<StoreTable> StoreTable::Of(const v1::ArtifactStore& entry, SharedStore store) {
+  std::map<std::string, Entry> entries;
+  entries[entry.name()] = {entry, std::move(store)};
+  return std::unique_ptr<StoreTable>(new StoreTable(std::move(entries)));  // private
+}
+
 StatusOr<std::unique_ptr<StoreTable>> StoreTable::Create(const v1::ArtifactStores& stores) {
   std::map<std::string, Entry> entries;
   for (const v1::ArtifactStore& entry : stores.stores()) {
@@ -114,6 +123,18 @@ Status StoreTable::Check(const std::string& store, const std::string& ns, const 
   return InvalidField(field,
                       absl::StrCat(Quoted(Printable(store)), " is not a store that namespace ", ns,
                                    " may use: the administrator names them with --stores FILE"));
+}
+
+Status StoreTable::CheckForPods(const std::string& store, const std::string& ns,
+                                const char* field) const {
+  RETURN_IF_ERROR(Check(store, ns, field));
+  const std::string& type = FindAllowed(store, ns)->entry.type();
+  const StoreType* known = Registry<StoreType>::Get().Find(type);
+  if (known != nullptr && known->presigns) return absl::OkStatus();
+  return InvalidField(field,
+                      absl::StrCat(Quoted(Printable(store)), " is a ", type,
+                                   " of the server's machine, which no pod can reach: where "
+                                   "trials run in a cluster name a store of type s3 or gcs"));
 }
 
 std::vector<std::string> StoreTable::NamesFor(const std::string& ns) const {

@@ -26,9 +26,17 @@ class StoreTable {
   // with its credentials, so that a slip is told at start and not in the middle of an experiment.
   static StatusOr<std::unique_ptr<StoreTable>> Create(const v1::ArtifactStores& stores);
 
+  // Of one store that is there already, under the name and for the namespaces of an entry.
+  static std::unique_ptr<StoreTable> Of(
+      const v1::ArtifactStore& entry,
+      std::shared_ptr<ArtifactStore> store);  // shared: by the namespaces that use it
+
   // kInvalidArgument, naming the field and the fix, unless the namespace may use the store.
   Status Check(const std::string& store, const std::string& ns,
                const char* field = kCopyStoreField) const;
+  // The same, and unless pods, which have no credentials, can be given URLs to it.
+  Status CheckForPods(const std::string& store, const std::string& ns,
+                      const char* field = kCopyStoreField) const;
   // Those that it may use, by name.
   std::vector<std::string> NamesFor(const std::string& ns) const;
 

@@ -9,13 +9,14 @@ namespace shirabe::client {
 Status PlaceCheck::Check(const v1::Experiment& experiment) const {
   const v1::ShirabeSpec& ours = experiment.spec().shirabe();
   if (host_paths) RETURN_IF_ERROR(trial::CheckHostPath(ours.checkpoint().volume(), *host_paths));
-  if (cluster != nullptr) RETURN_IF_ERROR(trial::CheckNoArtifacts(experiment.spec()));
   const ExperimentKey key = experiment::KeyOf(experiment);
+  const auto check =
+      cluster == nullptr ? &artifacts::StoreTable::Check : &artifacts::StoreTable::CheckForPods;
   if (stores != nullptr && ours.has_artifacts()) {
-    RETURN_IF_ERROR(stores->Check(ours.artifacts().store(), key.ns));
+    RETURN_IF_ERROR((*stores.*check)(ours.artifacts().store(), key.ns, artifacts::kCopyStoreField));
   }
   if (stores != nullptr && ours.has_code()) {
-    RETURN_IF_ERROR(stores->Check(ours.code().store(), key.ns, artifacts::kCodeStoreField));
+    RETURN_IF_ERROR((*stores.*check)(ours.code().store(), key.ns, artifacts::kCodeStoreField));
   }
   if (cluster == nullptr || ours.ask_and_tell()) return absl::OkStatus();
   const Status fits = trial::CheckSharedClaim(*cluster, key, experiment.spec());

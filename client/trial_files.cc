@@ -24,11 +24,14 @@ namespace shirabe::client {
 // A checkpoint, or the outputs of a trial.
 struct TrialFiles::Folder {
   std::string shown;
-  std::string dir;        // where it lies on this machine, below `layout`'s home
+  std::string dir;        // where it lies on this machine, below `layout`'s home; "" = it does not
   v1::Checkpoint record;  // its manifest's digest; "" = there is none
   v1::ArtifactPolicy policy;
   std::string removed;  // when the copies were deleted, "" = they were not
   bool outputs = false;
+
+  // Whether its experiment has it copied.
+  bool is_copied() const { return outputs ? policy.outputs() : policy.checkpoints(); }
 };
 
 namespace {
@@ -132,11 +135,6 @@ StatusOr<TrialFiles::Folder> TrialFiles::Find(const v1::FilesRequest& request) c
   RETURN_IF_ERROR(options_.namespaces->CheckReadable(key.experiment));
   ASSIGN_OR_RETURN(const auto experiment, options_.store->GetExperiment(key.experiment));
   ASSIGN_OR_RETURN(const auto stored, options_.store->GetTrial(key));
-  if (options_.elsewhere()) {
-    return absl::NotFoundError(
-        "the files of trials that run in pods lie on their volume, and not on this server's "
-        "machine: read them there");
-  }
   Folder folder{.policy = experiment.record.spec().shirabe().artifacts()};
   const v1::ShirabeStatus& status = experiment.record.status().shirabe();
   if (status.has_copies_removed()) folder.removed = FormatTime(status.copies_removed());
@@ -145,18 +143,26 @@ StatusOr<TrialFiles::Folder> TrialFiles::Find(const v1::FilesRequest& request) c
     folder.shown = "the outputs of trial " + TrialName(key);
     folder.dir = options_.layout->Paths({key, 1}).output_dir;
     folder.record = stored.record.outputs();
-    return folder;
+  } else {
+    ASSIGN_OR_RETURN(folder.record, FindRecord(*options_.store, key, request));
+    folder.shown = absl::StrCat("the checkpoint of trial ", TrialName(key), " at step ",
+                                request.step(), " of attempt ", folder.record.attempt());
+    folder.dir = absl::StrCat(options_.layout->Paths({key, folder.record.attempt()}).checkpoint_dir,
+                              "/", request.step());
   }
-  ASSIGN_OR_RETURN(folder.record, FindRecord(*options_.store, key, request));
-  folder.shown = absl::StrCat("the checkpoint of trial ", TrialName(key), " at step ",
-                              request.step(), " of attempt ", folder.record.attempt());
-  folder.dir = absl::StrCat(options_.layout->Paths({key, folder.record.attempt()}).checkpoint_dir,
-                            "/", request.step());
-  return folder;
+  if (!options_.elsewhere()) return folder;
+  folder.dir.clear();
+  if (folder.is_copied() && !folder.record.digest().empty()) return folder;
+  return absl::NotFoundError(
+      folder.shown +
+      ": the files of trials that run in pods lie on their volume, and not on this "
+      "server's machine: read them there, or have them copied to a store "
+      "(spec.shirabe.artifacts)");
 }
 
 // Name by name from our own folder: any of them may have been replaced by a program.
 StatusOr<FileTree> TrialFiles::OpenTree(const Folder& folder) const {
+  if (folder.dir.empty()) return absl::NotFoundError(folder.shown + ": not on this machine");
   const std::string& home = options_.layout->home();
   auto tree = FileTree::Open(AT_FDCWD, home, folder.shown);
   const std::string below = folder.dir.substr(home.size());
@@ -172,8 +178,8 @@ StatusOr<FileTree> TrialFiles::OpenTree(const Folder& folder) const {
 
 Status TrialFiles::WithStore(const Folder& folder, const StoreCall& call) {
   const std::string& name = folder.policy.store();
-  const bool copied = folder.outputs ? folder.policy.outputs() : folder.policy.checkpoints();
-  if (!copied) return absl::NotFoundError(folder.shown + ": not on this machine, and not copied");
+  if (!folder.is_copied())
+    return absl::NotFoundError(folder.shown + ": not on this machine, and not copied");
   if (options_.stores == nullptr) return absl::NotFoundError("no stores are known here");
   const auto store = options_.stores->Find(name, folder.record.namespace_());
   if (!store.ok()) return absl::NotFoundError(Message(store.status()));

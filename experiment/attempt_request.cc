@@ -130,6 +130,8 @@ StatusOr<trial::AttemptRequest> RequestFrom(const ExperimentState& state,
   request.cluster.metrics = WantedMetrics(state.experiment().spec().objective());
   request.cluster.volume = trial::VolumeFor(
       state.key(), state.experiment().spec().shirabe().checkpoint().volume(), request.environment);
+  request.cluster.artifacts = state.experiment().spec().shirabe().artifacts();
+  request.cluster.code = state.experiment().spec().shirabe().code();
   const auto& annotations = state.experiment().metadata().annotations();
   const auto owner = annotations.find(kObjectUid);
   if (owner != annotations.end()) request.cluster.owner = owner->second;

@@ -241,11 +241,11 @@ void FinishAttempt(const TrialEdit& edit, const trial::AttemptStatus& observed) 
   }
   if (!observed.uncopied.empty()) {
     edit.delta.AddEvent(edit.trial.trial(), true, "CheckpointsNotCopied",
-                        Printable(observed.uncopied) + "; they stay on this machine");
+                        Printable(observed.uncopied) + "; they stay where it ran");
   }
   if (!observed.outputs_uncopied.empty()) {
     edit.delta.AddEvent(edit.trial.trial(), true, "OutputsNotCopied",
-                        Printable(observed.outputs_uncopied) + "; they stay on this machine");
+                        Printable(observed.outputs_uncopied) + "; they stay where it ran");
   }
   v1::Trial& trial = edit.trial.mutable_trial();
   if (LeftNewerCheckpoint(edit.trial)) {

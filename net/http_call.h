@@ -23,7 +23,8 @@ struct HttpRequest {
   std::string target = "/";  // path and query, sent as it is
   std::string content_type = {};
   std::string body = {};
-  HttpHeaders headers = {};  // of two with one name the later one counts
+  HttpHeaders headers = {};   // of two with one name the later one counts
+  bool secret_query = false;  // no error repeats it
 };
 
 struct HttpResponse {

@@ -163,7 +163,7 @@ Status Transfer::SetRequest() {
     connect_to_ = curl_.curl_slist_append(nullptr, absl::StrCat("::", authority_).c_str());
     Set(CURLOPT_CONNECT_TO, connect_to_);
   }
-  if (!request.body.empty() || request.method == "POST") {
+  if (!request.body.empty() || request.method == "POST" || request.method == "PUT") {
     Set(CURLOPT_POSTFIELDS, request.body.data());
     Set<curl_off_t>(CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(request.body.size()));
   }
@@ -314,8 +314,10 @@ void Transfer::Fail(absl::StatusCode code, const std::string& words) {
   if (failed_) return;
   failed_ = true;
   const bool connecting = exchange_.stage == ExchangeStage::kNotSent;
-  const std::string what =
-      connecting ? "connecting" : absl::StrCat(call_.request.method, " ", call_.request.target);
+  const HttpRequest& request = call_.request;
+  const std::string target =
+      request.target.substr(0, request.secret_query ? request.target.find('?') : std::string::npos);
+  const std::string what = connecting ? "connecting" : absl::StrCat(request.method, " ", target);
   exchange_.status = Status(code, absl::StrCat(authority_, ": ", what, ": ", words));
 }
 

@@ -13,6 +13,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "artifacts/package/code_cache.h"
+#include "artifacts/retries.h"
 #include "base/clock.h"
 #include "base/file_io.h"
 #include "base/log.h"
@@ -115,14 +117,17 @@ Status PlaceSupervisor(const Pod& pod) {
 // Tries until a candidate is in place, or all are found damaged.
 class Resuming {
  public:
-  Resuming(const Pod& pod, const trial::FileLayout* layout)
+  Resuming(const Pod& pod, const trial::FileLayout* layout, PodStores::Table stores)
       : store_(layout),
-        resumer_({.layout = layout, .store = &store_, .background = &task_pool_},
-                 [this](const AttemptKey&) {
-                   const MutexLock lock(mutex_);
-                   ++ready_;
-                   changed_.NotifyAll();
-                 }) {
+        copier_({.layout = layout, .stores = std::move(stores)}),
+        resumer_(
+            {.layout = layout, .store = &store_, .copier = &copier_, .background = &task_pool_},
+            [this](const AttemptKey&) {
+              const MutexLock lock(mutex_);
+              ++ready_;
+              changed_.NotifyAll();
+            }) {
+    copier_.SetPolicy(pod.key.trial.experiment, pod.config.artifacts());
     request_.key = pod.key;
     request_.resume = {pod.config.resume().begin(), pod.config.resume().end()};
   }
@@ -156,12 +161,36 @@ class Resuming {
 
   trial::AttemptRequest request_;
   trial::CheckpointStore store_;
+  trial::CheckpointCopier copier_;
   Mutex mutex_;
   CondVar changed_;
   int ready_ ABSL_GUARDED_BY(mutex_) = 0;
   trial::Resumer resumer_;
   TaskPool task_pool_{1};  // last: its thread uses all of the above
 };
+
+// The code package, checked before anything of it is unpacked, where the program finds it.
+Status FetchCode(const Pod& pod, const InitOptions& options) {
+  const std::string& digest = pod.config.code();
+  if (digest.empty()) return absl::OkStatus();
+  if (options.stores.code == nullptr) return absl::InternalError("no store is open for its code");
+  const std::string shown = "code package sha256:" + digest.substr(0, 12) + "…";
+  artifacts::CodeCache cache(pod.root + "/code");
+  const Status fetched = artifacts::WithRetries(options.fetch, {}, [&] {
+    return cache.Fill(digest,
+                      [&](const artifacts::PieceSink& sink) {
+                        return options.stores.code->Get(CodeKey(pod.config), {}, sink, {});
+                      },
+                      {});
+  });
+  if (fetched.ok()) return absl::OkStatus();
+  const bool changes = absl::IsUnavailable(fetched) || absl::IsResourceExhausted(fetched) ||
+                       absl::IsPermissionDenied(fetched);
+  if (changes) return absl::UnavailableError(absl::StrCat(shown, ": ", Message(fetched)));
+  const std::string why = absl::IsNotFound(fetched) ? "it is not in its store" : Message(fetched);
+  return absl::DataLossError(
+      absl::StrCat(shown, ": ", why, ": put it there again with shirabe upload"));
+}
 
 // One on which no program listens now; with the host's network others are there.
 uint16_t FreePort() {
@@ -195,6 +224,12 @@ StatusOr<std::string> PrepareTrainerEndpoint(const Pod& pod) {
   return absl::StrCat(lines, "KUBEFLOW_TRAINER_SERVER_CA_CERT=", ca_file, "\n");
 }
 
+// Before what the image or the template has there (trial/supervisor/container.h).
+std::string CodeLines(const Pod& pod) {
+  const std::string& digest = pod.config.code();
+  return digest.empty() ? "" : absl::StrCat("PYTHONPATH+=", pod.root, "/code/", digest, "\n");
+}
+
 // What came of the candidates, for the sidecar, and for the next run of this.
 Status WriteBegin(const Pod& pod, const trial::FileLayout& layout) {
   const trial::Resume resume = trial::ReadResume(layout.Paths(pod.key).dir);
@@ -206,20 +241,23 @@ Status WriteBegin(const Pod& pod, const trial::FileLayout& layout) {
 
 }  // namespace
 
-Status Init(const Pod& pod) {
+Status Init(const Pod& pod, const InitOptions& options) {
   const trial::FileLayout layout(pod.home());
   RETURN_IF_ERROR(MakeFolders(pod, layout));
   // The program has started, or may have: what it saved since stands where a copy would go.
   if (access(pod.run("begin").c_str(), F_OK) == 0) return absl::OkStatus();
   RETURN_IF_ERROR(PlaceSupervisor(pod));
   RETURN_IF_ERROR(WriteFileAtomic(pod.paths.params_file, pod.config.parameters_json()));
-  ASSIGN_OR_RETURN(const std::string resume_from, Resuming(pod, &layout).Run());
+  RETURN_IF_ERROR(FetchCode(pod, options));
+  ASSIGN_OR_RETURN(const std::string resume_from,
+                   Resuming(pod, &layout, options.stores.copies).Run());
   if (pod.katib_folder) {
     RETURN_IF_ERROR(trial::FillKatibFolder(layout, pod.key, /*open_to_all=*/true));
   }
   ASSIGN_OR_RETURN(const std::string trainer_lines, PrepareTrainerEndpoint(pod));
   RETURN_IF_ERROR(WriteFileAtomic(
-      pod.run("env"), absl::StrCat("SHIRABE_RESUME_FROM=", resume_from, "\n", trainer_lines)));
+      pod.run("env"),
+      absl::StrCat("SHIRABE_RESUME_FROM=", resume_from, "\n", trainer_lines, CodeLines(pod))));
   return WriteBegin(pod, layout);
 }
 

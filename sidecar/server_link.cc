@@ -33,14 +33,25 @@ class GrpcServerLink : public ServerLink {
   }
 
   StatusOr<v1::SyncReply> Sync(const v1::SyncRequest& request, absl::Duration timeout) override {
+    return Call<v1::SyncReply>(&v1::Pods::Stub::Sync, request, timeout);
+  }
+  StatusOr<v1::GrantReply> Grant(const v1::GrantRequest& request, absl::Duration timeout) override {
+    return Call<v1::GrantReply>(&v1::Pods::Stub::Grant, request, timeout);
+  }
+
+ private:
+  template <class Reply, class Request>
+  StatusOr<Reply> Call(grpc::Status (v1::Pods::Stub::*method)(grpc::ClientContext*, const Request&,
+                                                              Reply*),
+                       const Request& request, absl::Duration timeout) {
     if (stub_ == nullptr) Connect();
     grpc::ClientContext context;
     const gpr_timespec limit =
         gpr_time_from_millis(absl::ToInt64Milliseconds(timeout), GPR_TIMESPAN);
     context.set_deadline(limit);
     RETURN_IF_ERROR(ShowToken(context));
-    v1::SyncReply reply;
-    const grpc::Status status = stub_->Sync(&context, request, &reply);
+    Reply reply;
+    const grpc::Status status = (*stub_.*method)(&context, request, &reply);
     if (status.ok()) return reply;
     const auto code = static_cast<absl::StatusCode>(status.error_code());
     if (code == absl::StatusCode::kDeadlineExceeded || code == absl::StatusCode::kUnavailable) {
@@ -49,7 +60,6 @@ class GrpcServerLink : public ServerLink {
     return Status(code, status.error_message());
   }
 
- private:
   // Read each time, since the kubelet renews it.
   Status ShowToken(grpc::ClientContext& context) const {
     if (token_path_.empty()) return absl::OkStatus();

@@ -1,5 +1,5 @@
-// The sidecar's way to the server: rpc v1.Pods/Sync. A connection that does not answer is given up
-// for a new one, because the server may have moved to another node. Used by one thread.
+// A pod's way to the server: rpc v1.Pods/Sync and Grant. A connection that does not answer is given
+// up for a new one, because the server may have moved to another node. Used by one thread.
 #pragma once
 
 #include <memory>
@@ -20,6 +20,8 @@ class ServerLink {
   virtual ~ServerLink() = default;
   // The server's answer, or its refusal; kUnavailable or kDeadlineExceeded if there was none.
   virtual StatusOr<v1::SyncReply> Sync(const v1::SyncRequest& request, absl::Duration timeout) = 0;
+  virtual StatusOr<v1::GrantReply> Grant(const v1::GrantRequest& request,
+                                         absl::Duration timeout) = 0;
 };
 
 // To config.server, by TLS with config.ca, or in plain text without one.

@@ -74,7 +74,10 @@ class Sidecar {
         prune_worker_(&store_),
         uploader_(&pod_),
         scraper_(pod_),
-        committer_(&layout_, options.clock, [this](const ExperimentKey&) { Wake(); }) {
+        committer_(
+            &layout_, options.clock, [this](const ExperimentKey&) { Wake(); },
+            options.stores.copies) {
+    committer_.copier().SetPolicy(pod_.key.trial.experiment, pod_.config.artifacts());
     if (pod_.checkpoints) committer_.Watch(pod_.key);
     auto endpoint = OpenTrainerEndpoint(pod_, [this] { Wake(); });
     if (endpoint.ok()) {
@@ -137,6 +140,7 @@ class Sidecar {
     if (!saved.ok()) {
       Log(LogLevel::kWarning, "the program's checkpoint is not kept", {{"error", Message(saved)}});
     }
+    if (well) committer_.copier().CopyOutputs(pod_.key);
     committer_.End(pod_.key);
   }
 
@@ -167,6 +171,11 @@ class Sidecar {
     for (const v1::Checkpoint& one : observed.checkpoints) *state.add_checkpoints() = one;
     for (const std::string& one : observed.refused) state.add_refused(one);
     for (const v1::Checkpoint& one : prune_worker_.Done()) *state.add_pruned() = one;
+    state.set_copying(ended_ && committer_.copier().Busy(pod_.key));
+    state.set_copied(observed.copied);
+    state.set_uncopied(observed.uncopied);
+    if (observed.outputs) *state.mutable_outputs() = *observed.outputs;
+    state.set_outputs_uncopied(observed.outputs_uncopied);
     if (program_state_.exit) *state.mutable_exit() = *program_state_.exit;
     state.set_heeded(acknowledged_);
     state.set_trouble(LastError());
@@ -239,7 +248,11 @@ class Sidecar {
     acknowledged_state_ = state.SerializeAsString();
     next_ = reply.has_next() ? FromProto(reply.next()) : kNext;
     next_ = std::clamp(next_, options_.urgent, absl::Minutes(1));
-    for (const v1::Checkpoint& checkpoint : reply.prune()) prune_worker_.Prune(checkpoint);
+    for (const v1::Checkpoint& checkpoint : reply.prune()) {
+      prune_worker_.Prune(checkpoint);
+      // The server removes its copy, too; what is only being made is not there for it to see.
+      if (trial::KeyOf(checkpoint) == pod_.key) committer_.copier().Prune(checkpoint);
+    }
     if (reply.has_request() && reply.request().id() != acknowledged_)
       HandleRequest(reply.request());
   }
@@ -280,11 +293,19 @@ class Sidecar {
 
   // Of what the pod has left, once it is to end. A program that still runs at SIGTERM has used up
   // its share, and ours.
-  absl::Duration Deadline() const {
-    const absl::Duration by_grace = *ending_at_ + trial::FlushGrace(Grace());
+  absl::Duration Deadline() {
+    const absl::Duration by_grace = *ending_at_ + trial::FlushGrace(Grace()) + TimeForCopies();
     if (!acknowledged_at_) return by_grace;
     const absl::Duration least = *acknowledged_at_ + kShortFlushTime;
     return ended_ ? std::max(by_grace, least) : least;
+  }
+
+  // The pod is there until they are made where its program has ended by itself: what takes a
+  // machine away does not wait for them.
+  absl::Duration TimeForCopies() {
+    const bool by_itself = program_state_.exit && !program_state_.exit->told();
+    const bool wanted = by_itself && committer_.copier().Busy(pod_.key);
+    return wanted ? trial::kCopyTime : absl::ZeroDuration();
   }
 
   bool IsGraceOver() { return acknowledged_at_.has_value() && Now() >= Deadline(); }

@@ -17,6 +17,7 @@
 #include "metrics/collector.h"
 #include "sidecar/pod_config.h"
 #include "sidecar/server_link.h"
+#include "sidecar/store_access.h"
 
 namespace shirabe::sidecar {
 
@@ -24,6 +25,7 @@ struct SidecarOptions {
   const Pod* pod = nullptr;
   ServerLink* link = nullptr;
   Clock* clock = nullptr;
+  PodStores stores = {};                            // that its checkpoints and outputs go to
   std::function<void(const std::string&)> print;    // to our own log
   absl::Duration interval = absl::Seconds(1);       // new bytes are sent once in so long,
   absl::Duration urgent = absl::Milliseconds(250);  // and near the end

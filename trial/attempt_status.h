@@ -39,6 +39,8 @@ struct AttemptRequest {
     v1::MetricsCollectorSpec collector;
     std::vector<std::string> metrics;  // wanted
     v1::CheckpointVolume volume;
+    v1::ArtifactPolicy artifacts;
+    v1::CodePackage code;
     std::string owner;  // uid of the Experiment object, "" = it has none in the cluster
   };
   Cluster cluster;

@@ -7,6 +7,11 @@ StatusOr<v1::SyncReply> Executor::Sync(const v1::SyncRequest&, const std::string
       "attempts run on the machine of this server: there are no pods to sync with");
 }
 
+StatusOr<v1::GrantReply> Executor::Grant(const v1::GrantRequest&, const std::string&) {
+  return absl::UnimplementedError(
+      "attempts run on the machine of this server: there are no pods that need URLs of a store");
+}
+
 bool RunsInCluster(const std::string& executor) {
   const ExecutorInfo* info = Registry<ExecutorInfo>::Get().Find(executor);
   return info != nullptr && info->in_cluster;

@@ -87,6 +87,8 @@ class Executor {
   // adopted here; kUnimplemented where programs run on this machine.
   virtual StatusOr<v1::SyncReply> Sync(const v1::SyncRequest& request,
                                        const std::string& bearer = {});
+  // A URL for one request of it to a store: see rpc v1.Pods/Grant. The errors are Sync's and its.
+  virtual StatusOr<v1::GrantReply> Grant(const v1::GrantRequest& one, const std::string& bearer);
 };
 
 struct ExecutorOptions {

@@ -7,6 +7,7 @@ namespace {
 // HMAC keys, and knows no regions.
 SHIRABE_REGISTER(StoreType, {.name = "gcs",
                              .help = "a bucket of Google's Cloud Storage, with HMAC keys",
+                             .presigns = true,
                              .validate = S3Store::Validate,
                              .open = S3Store::Open});
 

@@ -367,6 +367,7 @@ StatusOr<int> Controller(const Arguments& arguments) {
   AddControllerFlags(options, &flags);
   options.Arguments("nothing", nullptr, 0, 0);
   AddGlobals(options, &globals);
+  AddStores(options, &globals);
   ASSIGN_OR_RETURN(const bool done, ParseAll(options, globals, arguments));
   if (done) return 0;
   RETURN_IF_ERROR(CheckControllerFlags(flags));

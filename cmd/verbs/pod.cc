@@ -76,6 +76,19 @@ Status Prune(const std::vector<std::string>& words, const std::string& root) {
   return first;
 }
 
+// Those that it needs, when it asks for them: nothing is asked of the server yet.
+StatusOr<int> RunInit(const sidecar::Pod& pod) {
+  sidecar::InitOptions options;
+  ASSIGN_OR_RETURN(options.stores, sidecar::OpenStores(pod.config));
+  const Status status = sidecar::Init(pod, options);
+  if (!absl::IsDataLoss(status)) {
+    RETURN_IF_ERROR(status);
+    return kOk;
+  }
+  Log(LogLevel::kError, "the program cannot start", {{"error", Message(status)}});
+  return trial::kPodInitInVain;
+}
+
 StatusOr<int> RunBeside(const sidecar::Pod& pod) {
   const sigset_t signals = BlockSignals();
   std::stop_source stop;
@@ -89,6 +102,13 @@ StatusOr<int> RunBeside(const sidecar::Pod& pod) {
   options.pod = &pod;
   options.link = link.get();
   options.clock = RealClock();
+  auto stores = sidecar::OpenStores(pod.config);
+  if (!stores.ok()) {
+    Log(LogLevel::kError, "nothing can be copied to the experiment's store",
+        {{"error", Message(stores.status())}});
+  } else {
+    options.stores = *std::move(stores);
+  }
   options.print = [](const std::string& line) {
     Out(line);
     FlushOut().IgnoreError();
@@ -137,7 +157,8 @@ StatusOr<int> Pod(const Arguments& arguments) {
     return UsageError("pod: \"" + words[0] +
                       "\" must be folders, init, sidecar, stop, clean or prune");
   }
-  RETURN_IF_ERROR(words[0] == "init" ? sidecar::Init(pod) : sidecar::SignalStop(pod));
+  if (words[0] == "init") return RunInit(pod);
+  RETURN_IF_ERROR(sidecar::SignalStop(pod));
   return kOk;
 }
 

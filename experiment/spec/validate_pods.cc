@@ -22,6 +22,7 @@ trial::AttemptRequest SampleRequest(const v1::ExperimentSpec& spec) {
   request.cluster.trial_template.clear_trial_spec();
   request.cluster.collector = spec.metrics_collector_spec();
   request.cluster.metrics = WantedMetrics(spec.objective());
+  request.cluster.code = spec.shirabe().code();
   return request;
 }
 
@@ -35,7 +36,8 @@ int64_t PodsOf(const v1::ExperimentSpec& spec) {
 }  // namespace
 
 void CheckPods(const v1::ExperimentSpec& spec, Findings& findings) {
-  if (findings.errors() > 0 || !spec.trial_template().has_trial_spec() || PodsOf(spec) < 2) return;
+  if (findings.errors() > 0 || !spec.trial_template().has_trial_spec()) return;
+  if (PodsOf(spec) < 2 && !spec.shirabe().has_code()) return;
   const auto built = trial::BuildAttemptObject(SampleRequest(spec), {}, {});
   if (!built.ok())
     return findings.Warn(kPodsField, "is refused in a cluster: " + Message(built.status()));

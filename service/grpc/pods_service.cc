@@ -35,6 +35,16 @@ class PodsService : public v1::Pods::Service {
     return grpc::Status::OK;
   }
 
+  grpc::Status Grant(grpc::ServerContext* context, const v1::GrantRequest* request,
+                     v1::GrantReply* reply) override {
+    const Status good = CheckMessage(*request);
+    if (!good.ok()) return ToGrpc(good);
+    auto answer = controller_->Grant(*request, BearerOf(*context));
+    if (!answer.ok()) return ToGrpc(answer.status());
+    *reply = *std::move(answer);
+    return grpc::Status::OK;
+  }
+
  private:
   experiment::Controller* const controller_;
 };

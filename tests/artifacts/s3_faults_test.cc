@@ -245,15 +245,49 @@ TEST(S3Faults, PresignedUrlsAreForOneObjectAndOneMethod) {
                             .origin = url.substr(0, path)};
     return http->Do(one, nullptr, {}).answer;
   };
-  const std::string get = *store->Presign(PresignedMethod::kGet, "a/key", absl::Minutes(1));
+  const std::string get = store->Presign({.key = "a/key"}, absl::Minutes(1))->url;
   EXPECT_EQ(call("GET", get).body, "hello");
   EXPECT_EQ(call("DELETE", get).status, 403);
   std::string other = get;
   other.replace(other.find("a/key"), 5, "a/kez");
   EXPECT_EQ(call("GET", other).status, 403);
   EXPECT_THAT(get, Not(HasSubstr(S3Server::kSecretKey)));
-  EXPECT_TRUE(absl::IsInvalidArgument(
-      store->Presign(PresignedMethod::kGet, "a/key", absl::Hours(24 * 8)).status()));
+  EXPECT_TRUE(
+      absl::IsInvalidArgument(store->Presign({.key = "a/key"}, absl::Hours(24 * 8)).status()));
+}
+
+// Other bytes, more of them, and the same too late: the server itself refuses them.
+TEST(S3Faults, WhatIsPutByAUrlIsWhatItWasMadeFor) {
+  if (!S3Server::IsInstalled()) GTEST_SKIP() << S3Server::kMissing;
+  const S3Server server;
+  ManualClock clock(RealClock()->Now());
+  const std::string host = server.endpoint().substr(server.endpoint().find("://") + 3);
+  const auto store =
+      *S3Store::Create({.origin = server.endpoint(),
+                        .host = host,
+                        .path = absl::StrCat("/", S3Server::kBucket),
+                        .signer = {.credentials = {S3Server::kAccessKey, S3Server::kSecretKey},
+                                   .region = "us-east-1"},
+                        .clock = &clock});
+  const auto http = *net::HttpClient::Create();
+  const auto put = [&](const std::string& body) {
+    const auto made = *store->Presign(
+        {.action = v1::PUT_OBJECT, .key = "key", .bytes = 5, .md5 = "XUFAKrxLKna5cZ2REBfFkg=="},
+        absl::Minutes(15));
+    net::HttpCall call{.request = {.method = "PUT",
+                                   .target = made.url.substr(server.endpoint().size()),
+                                   .body = body},
+                       .origin = server.endpoint()};
+    for (const auto& header : made.headers) {
+      if (header.first != "content-length") call.request.headers.push_back(header);
+    }
+    return http->Do(call, nullptr, {}).answer.status;
+  };
+  EXPECT_EQ(put("hallo"), 400);
+  EXPECT_EQ(put("hello, and more"), 403);
+  EXPECT_EQ(put("hello"), 200);
+  clock.StepWallClock(-absl::Minutes(20));
+  EXPECT_EQ(put("hello"), 403) << "its time is over";
 }
 
 }  // namespace

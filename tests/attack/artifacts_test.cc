@@ -1,6 +1,10 @@
 // The stores of an administrator, by users of one namespace: names of others' stores, prefixes that
 // lead elsewhere, and what a program puts into the place of a checkpoint. Nothing of a store's
 // entry is told, and nothing lies outside the namespace's own part of it.
+#include <sys/stat.h>
+
+#include "absl/strings/escaping.h"
+#include "absl/time/clock.h"
 #include "tests/artifacts/s3_server.h"
 #include "tests/attack/attacked_cluster.h"
 #include "tests/attack/attacked_server.h"
@@ -236,10 +240,86 @@ TEST_F(ArtifactsAttackTest, AFileOfStoresThatIsWrongStartsNothing) {
   }
 }
 
-class ArtifactsInClusterTest : public ControllerAttackTest {};
+class ArtifactsInClusterTest : public ControllerAttackTest {
+ protected:
+  // One that pods could be given URLs of, and one that they could not.
+  std::string Stores() {
+    const std::string credentials = cli_.Write("credentials", "access\nsecret-in-a-file\n");
+    EXPECT_EQ(chmod(credentials.c_str(), 0600), 0);
+    return cli_.Write(
+        "stores.yaml",
+        absl::StrCat("stores:\n- {name: bucket, type: s3, endpoint: 'http://127.0.0.1:1', bucket: "
+                     "bucket, namespaces: [red], credentials: {file: ",
+                     credentials, "}}\n- {name: disk, type: directory, root: ", cli_.state(),
+                     ", namespaces: [red]}\n"));
+  }
+};
+
+// Whoever reaches the door of the pods, and knows the names of all attempts: no URL of a store.
+// attacks: gRPC shirabe.v1.Pods/Grant
+TEST_F(ArtifactsInClusterTest, WhoIsNoPodGetsNoUrl) {
+  StartController({"--stores", Stores()});
+  Json experiment = Honest("red", "victim");
+  experiment["spec"]["shirabe"]["artifacts"] = {
+      {"store", "bucket"}, {"checkpoints", true}, {"outputs", true}};
+  experiment["spec"]["shirabe"]["code"] = {{"store", "bucket"},
+                                           {"package", "sha256:" + std::string(64, 'a')}};
+  Apply(experiment);
+  ASSERT_TRUE(cmd::Eventually([&] { return JobsOf("victim").size() == 2; }));
+  const std::string job = JobsOf("victim")[0].dump();
+  EXPECT_THAT(job, AllOf(Not(HasSubstr("secret-in-a-file")), Not(HasSubstr("127.0.0.1:1/")),
+                         Not(HasSubstr("X-Amz"))));
+  const auto stub = Pods();
+  const std::string claims = R"({"kubernetes.io": {"pod": {"uid": "uid-101"}}})";
+  for (const std::string& name : {std::string("victim"), std::string("../../red/victim"),
+                                  std::string("a\0b", 3), std::string(5000, 'x')}) {
+    for (const std::string& token :
+         {std::string(), std::string("x"), std::string("a.b.c"), std::string(30'000, 'a'),
+          "e30." + absl::WebSafeBase64Escape(claims) + ".forged"}) {
+      for (int action = -1; action < 12; ++action) {
+        grpc::ClientContext context;
+        context.set_deadline(absl::ToChronoTime(absl::Now() + absl::Seconds(20)));
+        if (!token.empty()) context.AddMetadata("authorization", "Bearer " + token);
+        v1::GrantRequest request;
+        request.set_namespace_("red");
+        request.set_experiment(name);
+        request.set_trial(1);
+        request.set_attempt(1);
+        request.set_action(static_cast<v1::StoreAction>(action));
+        request.mutable_copy()->set_trial(1);
+        request.mutable_copy()->set_attempt(1);
+        request.mutable_copy()->set_sha256("../../secret");
+        if (action % 2 == 0) request.set_code(true);
+        v1::GrantReply reply;
+        const grpc::Status status = stub->Grant(&context, request, &reply);
+        EXPECT_FALSE(status.ok()) << name.substr(0, 20) << " " << token.substr(0, 40);
+        EXPECT_EQ(reply.url(), "");
+        EXPECT_NE(status.error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);
+      }
+    }
+  }
+  ExpectAlive();
+}
 
 // attacks: CRD spec.shirabe.artifacts.store
-TEST_F(ArtifactsInClusterTest, PodsGetNoStoreAtAll) {
+TEST_F(ArtifactsInClusterTest, AStoreThatPodsCannotReachIsRefused) {
+  StartController({"--stores", Stores()});
+  for (const char* field : {"artifacts", "code"}) {
+    Json experiment = Honest("red", field);
+    experiment["spec"]["shirabe"][field] = {{"store", "disk"}};
+    if (std::string(field) == "code") {
+      experiment["spec"]["shirabe"]["code"]["package"] = "sha256:" + std::string(64, 'a');
+    }
+    Apply(experiment);
+    EXPECT_THAT(AwaitCondition("red", field),
+                AllOf(HasSubstr("InvalidSpec: "), HasSubstr(absl::StrCat("spec.shirabe.", field)),
+                      HasSubstr("s3 or gcs"), Not(HasSubstr(cli_.state()))));
+    EXPECT_TRUE(JobsOf(field).empty());
+  }
+}
+
+// attacks: CRD spec.shirabe.artifacts.store
+TEST_F(ArtifactsInClusterTest, PodsGetNoStoreThatIsNotTheirs) {
   StartController();
   Json experiment = Honest("red", "copied");
   experiment["spec"]["shirabe"]["artifacts"] = {{"store", "reds"}, {"checkpoints", true}};

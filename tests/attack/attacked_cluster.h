@@ -4,6 +4,7 @@
 #pragma once
 
 #include <gmock/gmock.h>
+#include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -16,7 +17,9 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/file_io.h"
 #include "kube/json_access.h"
+#include "proto/shirabe/v1/pod.grpc.pb.h"
 #include "tests/integration/cli.h"
 #include "tests/kube/fake_api_server.h"
 #include "tests/support/small_spec.h"
@@ -109,6 +112,15 @@ class ControllerAttackTest : public testing::Test {
 
   void MakeNamespace(const std::string& name, const std::string& uid) {
     cluster_.Put("/api/v1/namespaces", {{"metadata", {{"name", name}, {"uid", uid}}}});
+  }
+  // The door of the pods.
+  std::unique_ptr<v1::Pods::Stub> Pods() const {
+    const nlohmann::json ready = nlohmann::json::parse(
+        ReadFile(cli_.Path("ready" + std::to_string(starts_))).value_or("{}"));
+    grpc::SslCredentialsOptions tls;
+    tls.pem_root_certs = ReadFile(cli_.state() + "/tls/ca.crt").value_or("");
+    return v1::Pods::NewStub(
+        grpc::CreateChannel(ready.value("grpc", ""), grpc::SslCredentials(tls)));
   }
   void StartController(const std::vector<std::string>& more = {}) {
     const std::string kubeconfig = cli_.Write(

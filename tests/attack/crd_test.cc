@@ -2,11 +2,8 @@
 // nothing else: every field that is a name, a path, a URL or an expression, with what it should not
 // be. The API server here refuses nothing. After each attack the controller lives, serves others,
 // and has asked the API server for nothing that is not the attacker's.
-#include <grpcpp/grpcpp.h>
-
 #include "absl/strings/escaping.h"
 #include "absl/time/clock.h"
-#include "proto/shirabe/v1/pod.grpc.pb.h"
 #include "tests/attack/attacked_cluster.h"
 
 namespace shirabe::attack {
@@ -402,12 +399,7 @@ TEST_F(CrdAttackTest, PodThatIsNoneOrAnothers) {
   StartController();
   Apply(Honest("red", "victim"));
   ASSERT_TRUE(cmd::Eventually([&] { return JobsOf("victim").size() == 2; }));
-  const nlohmann::json ready =
-      nlohmann::json::parse(ReadFile(cli_.Path("ready" + std::to_string(starts_))).value_or("{}"));
-  grpc::SslCredentialsOptions tls;
-  tls.pem_root_certs = ReadFile(cli_.state() + "/tls/ca.crt").value_or("");
-  const auto stub =
-      v1::Pods::NewStub(grpc::CreateChannel(ready.value("grpc", ""), grpc::SslCredentials(tls)));
+  const auto stub = Pods();
   const std::string claims = R"({"kubernetes.io": {"pod": {"uid": "uid-101"}}})";
   const std::vector<std::string> tokens = {
       "",

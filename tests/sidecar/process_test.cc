@@ -138,6 +138,17 @@ TEST_F(ProcessTest, KilledInMidStreamNothingIsLostOrDoubled) {
   EXPECT_EQ(sidecar->Wait(), 0);
 }
 
+// Of what the image or the template has in it, the code of the experiment is before all.
+TEST_F(ProcessTest, ALineThatGoesBeforeAVariableKeepsWhatIsThere) {
+  Init();
+  AppendTo(pod_.run("env"), "PYTHONPATH+=/code\n");
+  AppendTo(pod_.run("env"), "NOT_OF_THE_IMAGE+=/code\n");
+  std::vector<std::string> words = Supervised("echo $PYTHONPATH $NOT_OF_THE_IMAGE");
+  words.insert(words.begin(), {"/usr/bin/env", "PYTHONPATH=/image"});
+  EXPECT_EQ(Child(words, Output()).Wait(), 0);
+  EXPECT_EQ(Log(), "/code:/image /code\n");
+}
+
 TEST_F(ProcessTest, APreemptedProgramSavesAndIsHeard) {
   Init();
   auto sidecar = Pod("sidecar");

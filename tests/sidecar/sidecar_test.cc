@@ -33,6 +33,7 @@ class SidecarTest : public testing::Test {
     options.pod = &pod_;
     options.link = link_.get();
     options.clock = RealClock();
+    options.stores = stores_;
     options.print = [this](const std::string& line) { words_ += line; };
     options.interval = absl::Milliseconds(20);
     options.urgent = absl::Milliseconds(20);
@@ -55,6 +56,7 @@ class SidecarTest : public testing::Test {
   FakeServer server_;
   Pod pod_;
   const FakeProgram program_;
+  PodStores stores_;
   std::unique_ptr<ServerLink> link_;
   std::string words_;
   std::atomic<bool> ended_ = false;
@@ -101,6 +103,36 @@ TEST_F(SidecarTest, WhatIsInKatibsFolderAtTheEndIsACheckpoint) {
   EXPECT_TRUE(Eventually([this] { return server_.complete(); }));
   ASSERT_EQ(server_.state().checkpoints_size(), 1);
   EXPECT_EQ(server_.state().checkpoints(0).step(), 1);
+}
+
+// What is not there yet would be gone with the pod.
+TEST_F(SidecarTest, AllIsSentOnceTheCopiesAreMadeToo) {
+  const Folder objects;
+  v1::ArtifactStores entries;
+  entries.add_stores()->set_name("team");
+  entries.mutable_stores(0)->set_type("directory");
+  entries.mutable_stores(0)->add_namespaces("default");
+  entries.mutable_stores(0)->set_root(objects.path());
+  stores_.copies = *artifacts::StoreTable::Create(entries);
+  pod_.config.mutable_artifacts()->set_store("team");
+  pod_.config.mutable_artifacts()->set_checkpoints(true);
+  pod_.config.mutable_artifacts()->set_outputs(true);
+  Start();
+  program_.Begin();
+  program_.Save(10, "weights");
+  ASSERT_TRUE(MakeDirs(pod_.paths.output_dir).ok());
+  ASSERT_TRUE(WriteFileAtomic(pod_.paths.output_dir + "/model", "m").ok());
+  EndProgram();
+  EXPECT_TRUE(Eventually([this] { return server_.complete(); }));
+  const v1::PodState state = server_.state();
+  EXPECT_THAT(state.copied(), HasSubstr("the latest at step 10, to store team"));
+  EXPECT_EQ(state.uncopied() + state.outputs_uncopied(), "");
+  EXPECT_EQ(state.outputs().bytes(), 1);
+  EXPECT_FALSE(state.copying());
+  for (const char* step : {"10", "0"}) {
+    const std::string copy = absl::StrCat(objects.path(), "/default/_/exp/1/1/", step);
+    EXPECT_EQ(access((copy + "/manifest.json").c_str(), F_OK), 0) << copy;
+  }
 }
 
 // One pod of several: its checkpoint is not one of all.

@@ -42,7 +42,7 @@ const std::map<std::string, Names>& Table() {
       {"crd",
        {"base", "proto", "kube", "db", "suggestion", "metrics", "trial", "experiment", "schedule",
         "client", "view", "convert"}},
-      {"sidecar", {"base", "proto", "metrics", "trial"}},
+      {"sidecar", {"base", "proto", "artifacts", "metrics", "trial"}},
       {"cmd", {"base",   "proto",   "net",        "kube",      "artifacts", "suggestion", "metrics",
                "trial",  "notify",  "experiment", "schedule",  "service",   "client",     "view",
                "import", "convert", "tracking",   "rehearsal", "crd",       "sidecar"}},

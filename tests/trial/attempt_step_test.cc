@@ -198,6 +198,22 @@ TEST_F(AttemptStepTest, TheRemainderIsReadOnceAndThenItHasEnded) {
   EXPECT_EQ(StepOn().observed.state, State::kExited);
 }
 
+// A model takes longer to be copied than a log to be sent; a sidecar that is silent is not.
+TEST_F(AttemptStepTest, CopiesAreWaitedForWhileTheirSidecarIsHeardOf) {
+  Json pod = PodSample().Ended(0, "Completed").pod;
+  const Json running = {{"running", {{"startedAt", "2026-01-01T00:00:10Z"}}}};
+  pod["status"]["phase"] = "Running";
+  pod["status"]["initContainerStatuses"] =
+      Json::array({{{"name", "shirabe-sidecar"}, {"state", running}}});
+  SetPod(pod);
+  attempt_.state.set_copying(true);
+  for (int i = 0; i < 20; ++i) {
+    attempt_.heard = facts_.now;
+    EXPECT_FALSE(StepOn(timeouts_.final_sync / 2).read_remainder) << i;
+  }
+  EXPECT_TRUE(StepOn(timeouts_.final_sync).read_remainder);
+}
+
 TEST_F(AttemptStepTest, WithoutASidecarItsLogIsFollowed) {
   attempt_.recipe.instrumented = false;
   SetPod(PodSample().Running().pod);

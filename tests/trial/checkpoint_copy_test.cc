@@ -53,8 +53,8 @@ class FailingStore : public artifacts::ArtifactStore {
     RETURN_IF_ERROR(Count());
     return store_.Remove(key, stop);
   }
-  StatusOr<std::string> Presign(artifacts::PresignedMethod, const std::string&,
-                                absl::Duration) override {
+  StatusOr<artifacts::PresignedUrl> Presign(const artifacts::PresignedRequest&,
+                                            absl::Duration) override {
     return absl::UnimplementedError("");
   }
 

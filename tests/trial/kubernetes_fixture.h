@@ -3,6 +3,8 @@
 #pragma once
 
 #include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <condition_variable>
@@ -14,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "artifacts/store_table.h"
 #include "base/file_io.h"
 #include "base/open_beneath.h"
 #include "gmock/gmock.h"
@@ -103,6 +106,7 @@ class KubernetesTest : public testing::Test {
     options.pods = std::make_shared<PodOptions>(
         PodOptions{.client = &cluster_, .image = "shirabe:test", .server = "shirabe.lab:7450"});
     options.pools = pools_;
+    options.stores = stores_;
     options.on_change = [this](const ExperimentKey& key) {
       std::lock_guard lock(mutex_);
       ++changes_;
@@ -113,6 +117,26 @@ class KubernetesTest : public testing::Test {
   }
 
   KubernetesExecutor& executor() { return *executor_; }
+
+  // A bucket that pods may be given URLs of; nothing answers there.
+  void OpenStore(const std::string& name) {
+    const std::string credentials = home_ + "-credentials";
+    ASSERT_TRUE(WriteFileAtomic(credentials, "access\nsecret\n").ok());
+    ASSERT_EQ(chmod(credentials.c_str(), 0600), 0);
+    v1::ArtifactStores entries;
+    v1::ArtifactStore& entry = *entries.add_stores();
+    entry.set_name(name);
+    entry.set_type("s3");
+    entry.add_namespaces("*");
+    entry.set_endpoint("http://127.0.0.1:1");
+    entry.set_bucket("bucket");
+    entry.mutable_credentials()->set_file(credentials);
+    auto table = artifacts::StoreTable::Create(entries);
+    ASSERT_TRUE(table.ok()) << table.status();
+    stores_ = *std::move(table);
+    unlink(credentials.c_str());
+    Reopen();
+  }
 
   // ---- the cluster, played --------------------------------------------------------------------
 
@@ -257,6 +281,7 @@ class KubernetesTest : public testing::Test {
     return ReadFile(executor_->Paths(key).log).value_or("(no log)");
   }
 
+  std::shared_ptr<const artifacts::StoreTable> stores_;  // shared: with the executor
   std::string home_;
   kube::FakeCluster cluster_;
   v1::NodePools pools_;

@@ -256,6 +256,35 @@ TEST_F(PodTokenTest, ATokenOfAnotherNamespaceIsRefused) {
   EXPECT_TRUE(absl::IsPermissionDenied(Sync(Nth(1), Token(uid))));
 }
 
+// A pod that is what it says asks for what is another's.
+TEST_F(PodTokenTest, APodGetsUrlsForItsOwnCopiesOnly) {
+  v1::ExperimentSpec spec;
+  spec.mutable_shirabe()->mutable_artifacts()->set_store("team");
+  spec.mutable_shirabe()->mutable_artifacts()->set_checkpoints(true);
+  OpenStore("team");
+  executor().UseVolume(kTuning, spec);
+  Run(Nth(1));
+  Run(Nth(2));
+  const auto ask = [&](const AttemptKey& as, int64_t trial) {
+    v1::GrantRequest request;
+    request.set_namespace_(as.trial.experiment.ns);
+    request.set_experiment(as.trial.experiment.name);
+    request.set_trial(as.trial.number);
+    request.set_attempt(as.number);
+    request.set_action(v1::READ_OBJECT);
+    request.mutable_copy()->set_trial(trial);
+    request.mutable_copy()->set_attempt(1);
+    request.mutable_copy()->set_step(5);
+    return executor().Grant(request, TokenOf(Nth(1)));
+  };
+  const auto own = ask(Nth(1), 1);
+  ASSERT_TRUE(own.ok()) << own.status();
+  EXPECT_THAT(own->url(), HasSubstr("/bucket/lab/_/tuning/1/1/5/manifest.json?"));
+  EXPECT_TRUE(absl::IsInvalidArgument(ask(Nth(1), 2).status()));
+  EXPECT_FALSE(ask(Nth(2), 2).ok()) << "with the token of another pod";
+  EXPECT_FALSE(ask({{{"blue", "tuning"}, 1}, 1}, 1).ok());
+}
+
 TEST_F(PodTokenTest, MadeUpTokensAskTheApiServerFewQuestions) {
   Run(Nth(1));
   const std::string uid = UidOf(PodOf(Nth(1)));

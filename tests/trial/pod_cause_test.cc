@@ -327,6 +327,8 @@ TEST(PodCause, DeletedWhilePending) {
 TEST(PodCause, FailedInitContainers) {
   EXPECT_EQ(ReadPodCause(PodSample().InitFailed("download", 1).pod), "ended app-error");
   EXPECT_EQ(ReadPodCause(PodSample().InitFailed("shirabe-init", 1).pod), "ended infrastructure");
+  EXPECT_EQ(ReadPodCause(PodSample().InitFailed("shirabe-init", 65).pod), "ended app-error")
+      << "its code is not to be had";
   EXPECT_THAT(ReadPod(PodSample().InitFailed("download", 3).pod, Facts()).message,
               AllOf(HasSubstr("download"), HasSubstr("exit code 3"), HasSubstr("no such bucket")));
   EXPECT_EQ(

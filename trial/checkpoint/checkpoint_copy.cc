@@ -1,6 +1,7 @@
 #include "trial/checkpoint/checkpoint_copy.h"
 
 #include <fcntl.h>
+#include <re2/re2.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -22,7 +23,6 @@ namespace {
 using artifacts::ObjectInfo;
 using artifacts::PutSource;
 
-constexpr char kFilesFolder[] = "files/";
 constexpr size_t kMaxObjects = 2 * kMaxFiles;
 constexpr int64_t kMaxPages = 100'000;  // of a thousand objects
 
@@ -30,7 +30,7 @@ constexpr int64_t kMaxPages = 100'000;  // of a thousand objects
 StatusOr<std::map<std::string, int64_t>> ListFiles(const std::string& folder,
                                                    const CheckpointCopy& copy) {
   ASSIGN_OR_RETURN(const std::vector<ObjectInfo> objects,
-                   ListAll(*copy.store, folder + kFilesFolder, kMaxObjects, copy.stop));
+                   ListAll(*copy.store, folder + kCopiedFiles, kMaxObjects, copy.stop));
   std::map<std::string, int64_t> sizes;
   for (const ObjectInfo& object : objects) sizes[object.key] = object.bytes;
   return sizes;
@@ -205,7 +205,31 @@ std::string CopiesOfExperiment(const std::string& prefix, const ExperimentKey& k
 }
 
 std::string CopiedFileKey(const std::string& copy, const ManifestFile& file) {
-  return copy + kFilesFolder + file.sha256;
+  return copy + kCopiedFiles + file.sha256;
+}
+
+bool IsSha256(std::string_view text) {
+  static const RE2 form("[0-9a-f]{64}");
+  return RE2::FullMatch(re2::StringPiece(text.data(), text.size()), form);
+}
+
+std::optional<CopiedKey> ParseCopiedKey(const std::string& key) {
+  static const RE2 form(
+      "([^/]+)/_/([^/]+)/([1-9]\\d{0,17})/([1-9]\\d{0,8})/(0|[1-9]\\d{0,17})/"
+      "(|files/|manifest\\.json|files/[0-9a-f]{64})");
+  CopiedKey parsed;
+  std::string ns, experiment;
+  int64_t trial = 0, step = 0;
+  int32_t attempt = 0;
+  if (!RE2::FullMatch(key, form, &ns, &experiment, &trial, &attempt, &step, &parsed.rest)) {
+    return std::nullopt;
+  }
+  parsed.checkpoint.set_namespace_(ns);
+  parsed.checkpoint.set_experiment(experiment);
+  parsed.checkpoint.set_trial(trial);
+  parsed.checkpoint.set_attempt(attempt);
+  parsed.checkpoint.set_step(step);
+  return parsed;
 }
 
 std::string CopyOf(const std::string& prefix, const v1::Checkpoint& checkpoint) {

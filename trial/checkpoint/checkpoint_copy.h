@@ -11,8 +11,10 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <stop_token>
 #include <string>
+#include <string_view>
 
 #include "artifacts/artifact_store.h"
 #include "base/names.h"
@@ -25,9 +27,19 @@ namespace shirabe::trial {
 // Where those of an experiment lie, with a '/' at its end.
 std::string CopiesOfExperiment(const std::string& prefix, const ExperimentKey& key);
 std::string CopyOf(const std::string& prefix, const v1::Checkpoint& checkpoint);
-// Within a CopyOf: the manifest, and a file that it lists.
+// Within a CopyOf: the manifest, and the files that it lists.
 inline constexpr char kCopiedManifest[] = "manifest.json";
+inline constexpr char kCopiedFiles[] = "files/";
 std::string CopiedFileKey(const std::string& copy, const ManifestFile& file);
+
+// A key below a CopyOf without a prefix, in the namespace's folder, taken apart.
+struct CopiedKey {
+  v1::Checkpoint checkpoint;  // whose copy: namespace, experiment, trial, attempt, step
+  std::string rest;           // kCopiedManifest, kCopiedFiles and a SHA-256; or "" or kCopiedFiles
+};
+// nullopt for any other text.
+std::optional<CopiedKey> ParseCopiedKey(const std::string& key);
+bool IsSha256(std::string_view text);  // 64 digits of the hexadecimal, in lower case
 
 struct CheckpointCopy {
   artifacts::ArtifactStore* store = nullptr;  // the namespace's part

@@ -100,6 +100,7 @@ Status AttemptStarter::SaveInputs(const AttemptRequest& request, const kube::Ref
   RETURN_IF_ERROR(context_.layout->Create(request.key).status());
   RETURN_IF_ERROR(WriteFileAtomic(paths.params_file, request.parameters_json));
   RETURN_IF_ERROR(SaveObjectRecord(paths.dir, ref));
+  RETURN_IF_ERROR(parts_.grants->Record(request));
   // A program that prints nothing has a log all the same, as on a machine of ours.
   parts_.mirror->AppendLog(request.key, "").IgnoreError();
   return absl::OkStatus();

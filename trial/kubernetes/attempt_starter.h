@@ -17,6 +17,7 @@
 #include "trial/pod/file_mirror.h"
 #include "trial/pod/pod_build.h"
 #include "trial/pod/reference_check.h"
+#include "trial/pod/store_grants.h"
 
 namespace shirabe::trial {
 
@@ -31,6 +32,7 @@ class AttemptStarter {
     CheckpointPruner* pruner = nullptr;
     PriceQuotes* quotes = nullptr;
     FileMirror* mirror = nullptr;
+    const StoreGrants* grants = nullptr;
   };
   AttemptStarter(const ClusterContext* context, const Parts& parts);
 

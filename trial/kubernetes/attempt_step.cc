@@ -327,7 +327,12 @@ void Stepper::AwaitRemainder() {
     return RecordEnd(*step_.progress.over, facts_.time, attempt_, step_.observed);
   }
   if (attempt_.reading_log) return;
-  const absl::Duration patience = step_.progress.over_at + timeouts_.final_sync;
+  absl::Duration patience = step_.progress.over_at + timeouts_.final_sync;
+  // Copies take their time, which the pod's grace bounds; a sidecar that makes them says that
+  // often.
+  if (attempt_.state.copying() && attempt_.heard) {
+    patience = std::max(patience, *attempt_.heard + timeouts_.final_sync);
+  }
   const bool sends = attempt_.recipe.instrumented && !SidecarHasEnded(snapshot_);
   if (sends && facts_.now < patience) return CheckAt(patience);
   step_.read_remainder = true;

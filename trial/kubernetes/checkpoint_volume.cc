@@ -160,18 +160,6 @@ Json PrunerFor(Json pruner, const std::vector<v1::Checkpoint>& checkpoints) {
   return pruner;
 }
 
-Status CheckNoArtifacts(const v1::ExperimentSpec& spec) {
-  if (spec.shirabe().has_code()) {
-    return InvalidField("spec.shirabe.code",
-                        "this version brings no code package into pods: leave it out where trials "
-                        "run in a cluster, and build an image that has the program");
-  }
-  if (!spec.shirabe().has_artifacts()) return absl::OkStatus();
-  return InvalidField("spec.shirabe.artifacts",
-                      "this version copies nothing out of pods: leave it out where trials run in a "
-                      "cluster, and keep checkpoints on spec.shirabe.checkpoint.volume");
-}
-
 Status CheckSharedClaim(kube::Client& client, const ExperimentKey& experiment,
                         const v1::ExperimentSpec& spec) {
   const std::string& name = spec.shirabe().checkpoint().volume().claim();

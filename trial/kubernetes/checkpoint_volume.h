@@ -25,9 +25,6 @@ namespace shirabe::trial {
 Status CheckSharedClaim(kube::Client& client, const ExperimentKey& experiment,
                         const v1::ExperimentSpec& spec);
 
-// kInvalidArgument for spec.shirabe.artifacts and code: nothing goes between pods and a store.
-Status CheckNoArtifacts(const v1::ExperimentSpec& spec);
-
 // Has the Job (volume_jobs.h) run, now or once more. OK as soon as it is on its way, and where its
 // namespace, and so the claim, is gone. kUnavailable and kResourceExhausted: try again.
 Status StartCleaner(kube::Client& client, const Json& cleaner);

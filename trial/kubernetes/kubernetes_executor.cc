@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/file_io.h"
-#include "trial/kubernetes/checkpoint_volume.h"
+#include "trial/checkpoint/checkpoint_copy.h"
 #include "trial/log_file.h"
 #include "trial/pod/operator_kinds.h"
 
@@ -20,6 +20,10 @@ KubernetesExecutor::KubernetesExecutor(const ExecutorOptions& options, const Pod
       layout_(options.home),
       began_(options.clock->Monotonic()),
       context_(MakeContext(timeouts)),
+      copies_({.layout = &layout_,
+               .stores = options.stores,
+               .on_removed = [this](const ExperimentKey& key) { context_.notify(key); }}),
+      grants_(&layout_, options.stores),
       view_(ViewOptions()),
       mirror_({.layout = &layout_, .trims = CanTrim(layout_.home())}),
       attempts_({.clock = options.clock,
@@ -33,9 +37,9 @@ KubernetesExecutor::KubernetesExecutor(const ExecutorOptions& options, const Pod
       pruner_(&context_),
       quotes_(&context_),
       orphans_(&context_, &attempts_, &teardowns_),
-      sidecars_(&context_, {&attempts_, &watcher_, &pruner_, &mirror_}),
-      starter_(&context_,
-               {&attempts_, &watcher_, &teardowns_, &cleaner_, &pruner_, &quotes_, &mirror_}),
+      sidecars_(&context_, {&attempts_, &watcher_, &pruner_, &mirror_, &grants_}),
+      starter_(&context_, {&attempts_, &watcher_, &teardowns_, &cleaner_, &pruner_, &quotes_,
+                           &mirror_, &grants_}),
       background_(kThreads),
       timer_(options.clock, [this] { return OnTimer(); }) {
   view_.Start();
@@ -45,6 +49,7 @@ KubernetesExecutor::KubernetesExecutor(const ExecutorOptions& options, const Pod
 // dropped.
 KubernetesExecutor::~KubernetesExecutor() {
   view_.Stop();
+  copies_.End();
   starter_.End();
   timer_.End();
   background_.End();
@@ -124,11 +129,7 @@ std::optional<absl::Duration> KubernetesExecutor::OnTimer() {
 }
 
 Status KubernetesExecutor::Start(const AttemptRequest& request) {
-  {
-    const MutexLock lock(mutex_);
-    const auto refused = refused_.find(request.key.trial.experiment);
-    if (refused != refused_.end()) return refused->second;
-  }
+  RETURN_IF_ERROR(grants_.Check(request.key.trial.experiment));
   return starter_.Start(request);
 }
 
@@ -143,7 +144,11 @@ void KubernetesExecutor::Adopt(const std::vector<v1::Attempt>& open) {
 }
 
 std::vector<AttemptStatus> KubernetesExecutor::Observe(const ExperimentKey& experiment) {
-  return attempts_.Observe(experiment);
+  std::vector<AttemptStatus> all = attempts_.Observe(experiment);
+  for (AttemptStatus& observed : all) {
+    if (observed.outputs && !grants_.Locate(*observed.outputs)) observed.outputs.reset();
+  }
+  return all;
 }
 
 void KubernetesExecutor::Forget(const AttemptKey& key) {
@@ -164,6 +169,9 @@ void KubernetesExecutor::Forget(const AttemptKey& key) {
 // stands before any process may come to take it away again.
 Status KubernetesExecutor::RemoveFiles(const ExperimentKey& experiment, int64_t trial) {
   RETURN_IF_ERROR(ValidateKey(experiment));
+  if (copies_.IsRemoving(experiment)) {
+    return absl::UnavailableError("the copies of its checkpoints are being deleted; try again");
+  }
   RETURN_IF_ERROR(attempts_.CheckStopped(experiment, trial));
   if (trial == 0) {
     pruner_.Forget(experiment);
@@ -179,14 +187,21 @@ void KubernetesExecutor::CleanVolume(const ExperimentKey& experiment,
                                      const v1::ExperimentSpec& spec) {
   removals_.RecordKind(experiment, spec.trial_template().trial_spec());
   cleaner_.Clean(experiment, spec);
+  const v1::ArtifactPolicy& policy = spec.shirabe().artifacts();
+  if (!policy.store().empty()) copies_.RemoveAllOf(experiment, policy);
+}
+
+// What is copied elsewhere is in no pod's way.
+void KubernetesExecutor::Prune(const v1::Checkpoint& checkpoint) {
+  if (checkpoint.step() != kOutputsStep) pruner_.Prune(checkpoint);
+  copies_.Prune(checkpoint);
 }
 
 void KubernetesExecutor::UseVolume(const ExperimentKey& experiment,
                                    const v1::ExperimentSpec& spec) {
   pruner_.UseVolume(experiment, spec);
-  const Status fits = CheckNoArtifacts(spec);
-  const MutexLock lock(mutex_);
-  fits.ok() ? (void)refused_.erase(experiment) : (void)refused_.insert_or_assign(experiment, fits);
+  copies_.SetPolicy(experiment, spec.shirabe().artifacts());
+  grants_.SetPolicy(experiment, spec.shirabe());
 }
 
 AttemptPaths KubernetesExecutor::Paths(const AttemptKey& key) const {

@@ -18,8 +18,8 @@
 #include <vector>
 
 #include "absl/time/time.h"
-#include "base/mutex.h"
 #include "base/task_pool.h"
+#include "trial/checkpoint/checkpoint_copier.h"
 #include "trial/executor.h"
 #include "trial/file_layout.h"
 #include "trial/kubernetes/attempt_starter.h"
@@ -34,6 +34,7 @@
 #include "trial/kubernetes/teardowns.h"
 #include "trial/kubernetes/volume_cleaner.h"
 #include "trial/pod/file_mirror.h"
+#include "trial/pod/store_grants.h"
 #include "trial/wakeup_timer.h"
 
 namespace shirabe::trial {
@@ -55,11 +56,15 @@ class KubernetesExecutor : public Executor {
   PlacementQuote QuotePlacement(const ExperimentKey& experiment,
                                 const google::protobuf::Struct& trial_spec,
                                 const PlacementRequest& placement_request) override;
-  void Prune(const v1::Checkpoint& checkpoint) override { pruner_.Prune(checkpoint); }
+  void Prune(const v1::Checkpoint& checkpoint) override;
   void UseVolume(const ExperimentKey& experiment, const v1::ExperimentSpec& spec) override;
   StatusOr<v1::SyncReply> Sync(const v1::SyncRequest& request,
                                const std::string& bearer = {}) override {
     return sidecars_.Sync(request, bearer);
+  }
+  StatusOr<v1::GrantReply> Grant(const v1::GrantRequest& request,
+                                 const std::string& bearer) override {
+    return sidecars_.Grant(request, bearer);
   }
 
   // Whether all there is in the cluster is known by now.
@@ -75,9 +80,9 @@ class KubernetesExecutor : public Executor {
   const FileLayout layout_;
   const absl::Duration began_;
   const ClusterContext context_;
-  // Experiments that ask for what this executor does not do, and why; their attempts never start.
-  Mutex mutex_;
-  std::map<ExperimentKey, Status> refused_ ABSL_GUARDED_BY(mutex_);
+  // Of what pods copy to stores: what is not kept any more goes from here.
+  CheckpointCopier copies_;
+  StoreGrants grants_;
   ClusterView view_;
   FileMirror mirror_;
   AttemptTable attempts_;

@@ -7,6 +7,8 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/printable.h"
+#include "trial/checkpoint/checkpoint_copy.h"
 #include "trial/gjson/gjson.h"
 #include "trial/pod/operator_kinds.h"
 
@@ -249,6 +251,30 @@ void RecordEnd(const PodVerdict& verdict, absl::Time now, const PodAttempt& atte
   SetTimes(verdict, exit, now, observed);
 }
 
+namespace {
+
+// In its own words, but for what they are copies of.
+void TakeCopies(const v1::PodState& state, PodAttempt& attempt) {
+  AttemptStatus& observed = attempt.observed;
+  observed.copied = Printable(state.copied());
+  observed.uncopied = state.uncopied();
+  observed.outputs_uncopied = state.outputs_uncopied();
+  observed.outputs.reset();
+  const v1::Checkpoint& told = state.outputs();
+  if (!IsSha256(told.digest()) || told.bytes() < 0) return;
+  v1::Checkpoint outputs;
+  outputs.set_namespace_(attempt.key.trial.experiment.ns);
+  outputs.set_experiment(attempt.key.trial.experiment.name);
+  outputs.set_trial(attempt.key.trial.number);
+  outputs.set_attempt(attempt.key.number);
+  outputs.set_step(kOutputsStep);
+  outputs.set_bytes(told.bytes());
+  outputs.set_digest(told.digest());
+  observed.outputs = std::move(outputs);
+}
+
+}  // namespace
+
 bool ApplyPodState(const v1::PodState& state, PodAttempt& attempt) {
   const ExperimentKey& experiment = attempt.key.trial.experiment;
   const auto ours = [&](v1::Checkpoint checkpoint) {
@@ -275,6 +301,7 @@ bool ApplyPodState(const v1::PodState& state, PodAttempt& attempt) {
   observed.checkpoints.clear();
   for (auto& [step, checkpoint] : by_step) observed.checkpoints.push_back(std::move(checkpoint));
   observed.refused.assign(state.refused().begin(), state.refused().end());
+  TakeCopies(state, attempt);
   attempt.state = state;
   return news || observed.checkpoints.size() != checkpoints_before ||
          observed.resumed.has_value() != resumed_before;

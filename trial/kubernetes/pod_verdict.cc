@@ -263,6 +263,9 @@ Because InitFailure(const Json& status) {
   if (words.empty()) words = Text(terminated, {"reason"});
   const std::string how = absl::StrCat("the init container ", name, " failed with exit code ",
                                        Number(At(terminated, "exitCode")), QuoteMessage(words));
+  if (name == kInitContainer && Number(At(terminated, "exitCode")) == kPodInitInVain) {
+    return {v1::APP_ERROR, "its code cannot be fetched" + QuoteMessage(words)};
+  }
   if (name == kInitContainer || name == kFoldersContainer) {
     return {v1::INFRASTRUCTURE, how + "; its log says more (kubectl logs -c " + name + ")"};
   }

@@ -84,6 +84,14 @@ StatusOr<v1::SyncReply> SidecarSync::Sync(const v1::SyncRequest& request,
   return reply;
 }
 
+StatusOr<v1::GrantReply> SidecarSync::Grant(const v1::GrantRequest& request,
+                                            const std::string& bearer) {
+  const AttemptKey key = {{ExperimentKeyOf(request), request.trial()}, request.attempt()};
+  if (!ValidateKey(key).ok()) return NotCurrent();
+  RETURN_IF_ERROR(Identify(key, /*token=*/"", bearer).status());
+  return parts_.grants->Grant(key, request);
+}
+
 // In the background: nothing here waits for it, and the next checkpoint tells it again.
 void SidecarSync::TellKueue(const AttemptKey& key, const kube::Ref& saved) {
   const auto object = context_.view->FindObject(saved);

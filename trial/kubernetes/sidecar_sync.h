@@ -13,6 +13,7 @@
 #include "trial/kubernetes/cluster_context.h"
 #include "trial/kubernetes/pod_token_reviewer.h"
 #include "trial/pod/file_mirror.h"
+#include "trial/pod/store_grants.h"
 
 namespace shirabe::trial {
 
@@ -24,6 +25,7 @@ class SidecarSync {
     AttemptWatcher* watcher = nullptr;
     CheckpointPruner* pruner = nullptr;
     FileMirror* mirror = nullptr;
+    const StoreGrants* grants = nullptr;
   };
   SidecarSync(const ClusterContext* context, const Parts& parts)
       : context_(*context),
@@ -32,6 +34,8 @@ class SidecarSync {
 
   // See Executor::Sync.
   StatusOr<v1::SyncReply> Sync(const v1::SyncRequest& request, const std::string& bearer);
+  // See Executor::Grant. It is no sign of a sidecar's life: init containers ask as well.
+  StatusOr<v1::GrantReply> Grant(const v1::GrantRequest& request, const std::string& bearer);
 
  private:
   StatusOr<std::string> Identify(const AttemptKey& key, const std::string& token,

@@ -85,6 +85,7 @@ std::string WhyNotInstrumented(const std::vector<Primary>& found,
 AttemptRequest WithoutCheckpoints(AttemptRequest request) {
   request.resume.clear();
   request.cluster.volume.Clear();
+  request.cluster.artifacts.Clear();
   request.environment.erase(kKatibFolderVariable);
   return request;
 }
@@ -120,6 +121,17 @@ Status CheckUninstrumented(const AttemptRequest& request,
       absl::StrCat(
           "this collector reads inside the pod, beside the program, and ", uninstrumented_reason,
           ": write the command to run into one container of one pod, or use ", "StdOut or Push"));
+}
+
+// Code is brought into one pod, and made the place where its program starts.
+Status CheckCode(const AttemptRequest& request, const AttemptObject& built) {
+  const std::string& why =
+      built.without_checkpoints.empty() ? built.uninstrumented_reason : built.without_checkpoints;
+  if (request.cluster.code.package().empty() || why.empty()) return absl::OkStatus();
+  return InvalidField("spec.shirabe.code",
+                      absl::StrCat("code is brought to one program that we start, and ", why,
+                                   ": write the command to run into one container of one pod, or ",
+                                   "leave it out and build an image that has the program"));
 }
 
 // ---- the object ---------------------------------------------------------------------------------
@@ -195,7 +207,10 @@ Status DecoratePod(const AttemptRequest& request, const PodScheduling& place,
     finalizers.push_back(kLogFinalizer);
   }
   Json& spec = pod.spec();
-  const absl::Duration grace = WholeGrace(request, spec);
+  // The kubelet gives our sidecar that long as well once the program has ended by itself.
+  const bool copies = !request.cluster.artifacts.store().empty();
+  const absl::Duration grace =
+      WholeGrace(request, spec) + (copies ? kCopyTime : absl::ZeroDuration());
   spec["terminationGracePeriodSeconds"] =
       static_cast<int64_t>(std::ceil(absl::ToDoubleSeconds(grace)));
   return Prefix(pod.path, ApplyScheduling(place, spec));
@@ -206,8 +221,8 @@ Status DecoratePod(const AttemptRequest& request, const PodScheduling& place,
 // the user says of it stands.
 void SayIfEvictable(const AttemptRequest& request, const AttemptObject& built, Json& pod) {
   const v1::CheckpointVolume& volume = request.cluster.volume;
-  const bool keeps =
-      built.recipe.instrumented && built.without_checkpoints.empty() && volume.ByteSizeLong() > 0;
+  const bool outside = volume.ByteSizeLong() > 0 || request.cluster.artifacts.checkpoints();
+  const bool keeps = built.recipe.instrumented && built.without_checkpoints.empty() && outside;
   ObjectIn(ObjectIn(pod, "metadata"), "annotations")
       .emplace(kSafeToEvictAnnotation, keeps ? "true" : "false");
 }
@@ -322,6 +337,7 @@ StatusOr<AttemptObject> BuildAttemptObject(const AttemptRequest& request, const 
   ChooseNode(built);
   const std::vector<PodTemplate> pods = FindTemplates(built.object);
   RETURN_IF_ERROR(PlaceProgram(request, options, pods, built));
+  RETURN_IF_ERROR(CheckCode(request, built));
   for (const PodTemplate& pod : pods) {
     RETURN_IF_ERROR(DecoratePod(request, place, pod));
     SayIfEvictable(request, built, *pod.root);

@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include "absl/strings/str_cat.h"
+#include "artifacts/package/code_package.h"
 #include "base/text/json_text.h"
 #include "trial/file_layout.h"
 #include "trial/local/supervisor_records.h"
@@ -22,6 +23,11 @@ AttemptPaths PodPaths(const AttemptKey& key, const std::string& pod_root) {
   paths.params_file = paths.dir + "/params.json";
   paths.control_file = paths.dir + "/control.json";
   return paths;
+}
+
+std::string PodCodeDir(const std::string& package) {
+  const auto digest = artifacts::DigestOfPackage(package);
+  return digest.ok() ? absl::StrCat(kPodCode, "/", *digest) : "";
 }
 
 std::vector<std::string> PodCommand(const std::string& id, absl::Duration grace) {

@@ -5,6 +5,7 @@
 //       control.json, and the supervisor's records pid and exit; env: NAME=value lines that it adds
 //       to the program's environment; begin: a PodState with what was resumed; stopping: the pod is
 //       about to end; alive: held locked by the supervisor while it lives
+//   /shirabe/code/SHA256/        the code package, read-only for the program
 //   /shirabe/home/               trial/file_layout.h: checkpoints and outputs. A volume, or part of
 //       the pod's own space. Nothing but checkpoints/ and output/ is used there
 // Pure functions.
@@ -26,6 +27,7 @@ namespace shirabe::trial {
 constexpr char kPodRoot[] = "/shirabe";  // where the volume of ours is mounted
 constexpr char kPodRun[] = "/shirabe/run";
 constexpr char kPodHome[] = "/shirabe/home";                 // where a checkpoint volume is mounted
+constexpr char kPodCode[] = "/shirabe/code";                 // a folder for the code package
 constexpr char kPodTokenDir[] = "/var/run/secrets/shirabe";  // of the sidecar alone
 constexpr char kPodTokenFile[] = "/var/run/secrets/shirabe/token";
 // That its token is for. Another one than people's: what is stolen from a pod tells of its attempt,
@@ -36,10 +38,17 @@ constexpr char kPodVariable[] = "SHIRABE_POD";  // v1.PodConfig as JSON
 // Of the sidecar's container, where none of the program's checkpoints is committed.
 constexpr char kPodCheckpointsVariable[] = "SHIRABE_POD_CHECKPOINTS";
 constexpr char kPodNoCheckpoints[] = "none";
+// What `shirabe pod init` ends with where another try would come to the same: EX_DATAERR.
+constexpr int kPodInitInVain = 65;
+// That copies to a store may take, after a program that has ended by itself.
+constexpr absl::Duration kCopyTime = absl::Minutes(10);
 
 // As the program sees them, for ContractEnvironment. `dir` is that of the run; `root` is empty.
 AttemptPaths PodPaths(const AttemptKey& key);
 AttemptPaths PodPaths(const AttemptKey& key, const std::string& pod_root);
+
+// The folder of a code package ("sha256:…"), as the program sees it; "" of none.
+std::string PodCodeDir(const std::string& package);
 
 // What the container's command begins with; the program's own command and arguments follow. `id` is
 // AttemptId (trial/local/supervisor_records.h), `grace` the whole one.

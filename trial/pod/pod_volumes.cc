@@ -92,6 +92,16 @@ void MountKatibFolder(const AttemptRequest& request, const Json& container, PodV
   made.program.push_back(std::move(mount));
 }
 
+// Filled by our init container; nothing of the trial's writes there.
+void MountCode(const AttemptRequest& request, PodVolumes& made) {
+  if (request.cluster.code.package().empty()) return;
+  made.volumes.push_back(EmptyVolume(kCodeVolume));
+  made.init.push_back(Mount(kCodeVolume, kPodCode));
+  Json mount = Mount(kCodeVolume, kPodCode);
+  mount["readOnly"] = true;
+  made.code.push_back(std::move(mount));
+}
+
 // ---- who the pod is -----------------------------------------------------------------------------
 
 // Made by the kubelet for this pod alone: nothing of it stands in the pod's specification.
@@ -209,6 +219,7 @@ StatusOr<PodVolumes> MakeVolumes(const AttemptRequest& request, const Json& cont
   made.volumes.push_back(TokenVolume());
   made.token.push_back(TokenMount());
   MountKatibFolder(request, container, made);
+  MountCode(request, made);
   RETURN_IF_ERROR(AddCollector(request, container, path, made));
   return made;
 }

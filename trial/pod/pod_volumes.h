@@ -20,6 +20,7 @@ constexpr char kOurVolume[] = "shirabe";
 constexpr char kHomeVolume[] = "shirabe-home";
 constexpr char kMetricsVolume[] = "shirabe-metrics";
 constexpr char kTokenVolume[] = "shirabe-token";
+constexpr char kCodeVolume[] = "shirabe-code";
 
 // Entries of `volumes`, and the mounts that go with them. Of a volume that trials share, a pod
 // mounts its attempt's own folders; the init container, which ends before the program starts, also
@@ -31,7 +32,8 @@ struct PodVolumes {
   Json program = Json::array();    // mounts of the program alone
   Json collector = Json::array();  // of the sidecar, and of a collector of the user's
   Json init = Json::array();       // of the init container alone
-  Json token = Json::array();      // of the sidecar alone
+  Json token = Json::array();      // of the sidecar, and of an init container that asks for URLs
+  Json code = Json::array();       // of the program and the user's init containers; none = no code
   Json folders = Json::array();    // of the container that makes folders; none = there is none
 };
 

@@ -44,7 +44,7 @@ Status CheckMounts(const Json& containers, const std::string& path) {
   for (size_t i = 0; i < Items(containers).size(); ++i) {
     for (const char* list : {"volumeMounts", "volumeDevices"}) {
       RETURN_IF_ERROR(CheckNames(At(containers[i], list), absl::StrCat(path, "[", i, "].", list),
-                                 {kHomeVolume, kTokenVolume}));
+                                 {kHomeVolume, kTokenVolume, kCodeVolume}));
     }
   }
   return absl::OkStatus();
@@ -68,7 +68,7 @@ Status CheckFree(const Injection& injection) {
   const Json& spec = injection.pod.spec();
   const std::string path = injection.pod.path + ".spec";
   RETURN_IF_ERROR(CheckNames(At(spec, "volumes"), path + ".volumes",
-                             {kOurVolume, kHomeVolume, kMetricsVolume, kTokenVolume}));
+                             {kOurVolume, kHomeVolume, kMetricsVolume, kTokenVolume, kCodeVolume}));
   for (const char* list : {"containers", "initContainers"}) {
     RETURN_IF_ERROR(CheckNames(At(spec, list), absl::StrCat(path, ".", list),
                                {kFoldersContainer, kInitContainer, kSidecarContainer}));
@@ -102,6 +102,8 @@ void AddEnvironment(const Environment& contract, Json& container) {
 
 Environment PodEnvironment(const AttemptRequest& request, absl::Duration grace) {
   Environment contract = ContractEnvironment(request, PodPaths(request.key));
+  const std::string code = PodCodeDir(request.cluster.code.package());
+  if (!code.empty()) contract[kCodeDirVariable] = code;
   contract["SHIRABE_GRACE_SECONDS"] = FormatNumber(absl::ToDoubleSeconds(ProgramGrace(grace)));
   return contract;
 }
@@ -124,8 +126,26 @@ v1::PodConfig CommonConfig(const Injection& injection) {
   return config;
 }
 
+// Of the containers that speak with the server.
+void AddServer(const Injection& injection, v1::PodConfig& config) {
+  config.set_token_path(kPodTokenFile);
+  config.set_server(injection.options.server);
+  if (injection.request.cluster.artifacts.store().empty()) return;
+  *config.mutable_artifacts() = injection.request.cluster.artifacts;
+  config.mutable_artifacts()->clear_prefix();
+}
+
+// Whether the init container brings something from a store.
+bool InitFetches(const AttemptRequest& request) {
+  return !request.cluster.code.package().empty() ||
+         (request.cluster.artifacts.checkpoints() && !ResumeCandidates(request).empty());
+}
+
 v1::PodConfig InitConfig(const Injection& injection) {
   v1::PodConfig config = CommonConfig(injection);
+  if (InitFetches(injection.request)) AddServer(injection, config);
+  const std::string code = PodCodeDir(injection.request.cluster.code.package());
+  if (!code.empty()) config.set_code(code.substr(sizeof kPodCode));
   for (v1::Checkpoint& one : ResumeCandidates(injection.request)) {
     *config.add_resume() = std::move(one);
   }
@@ -136,8 +156,7 @@ v1::PodConfig InitConfig(const Injection& injection) {
 v1::PodConfig SidecarConfig(const Injection& injection, const std::string& collector_path) {
   const AttemptRequest& request = injection.request;
   v1::PodConfig config = CommonConfig(injection);
-  config.set_token_path(kPodTokenFile);
-  config.set_server(injection.options.server);
+  AddServer(injection, config);
   *config.mutable_collector() = request.cluster.collector;
   if (!collector_path.empty()) {
     config.mutable_collector()->mutable_source()->mutable_file_system_path()->set_path(
@@ -204,6 +223,8 @@ StatusOr<Json> InitContainer(const Injection& injection, const PodVolumes& volum
   }
   container["volumeMounts"] = volumes.shared;
   Append(volumes.init, container["volumeMounts"]);
+  if (InitFetches(injection.request)) Append(volumes.token, container["volumeMounts"]);
+  container["terminationMessagePolicy"] = "FallbackToLogsOnError";
   return container;
 }
 
@@ -259,6 +280,14 @@ Status AddCustomCollector(const Injection& injection, const PodVolumes& volumes)
 }
 
 // ---- the program --------------------------------------------------------------------------------
+
+// As on a laptop: where the template says nothing, the program starts in the folder of its code.
+void StartInCode(const AttemptRequest& request, Json& container) {
+  const std::string code = PodCodeDir(request.cluster.code.package());
+  const std::string theirs = Text(container, {"workingDir"});
+  if (code.empty() || absl::StartsWith(theirs, "/")) return;
+  container["workingDir"] = theirs.empty() ? code : absl::StrCat(code, "/", theirs);
+}
 
 void WrapCommand(const AttemptRequest& request, absl::Duration grace, Json& container) {
   Json command = PodCommand(AttemptId(request.key, request.token), grace);
@@ -324,6 +353,7 @@ Status Inject(const Injection& injection) {
   const AttemptRequest& request = injection.request;
   Json& spec = injection.pod.spec();
   Json& program = spec["containers"][injection.container];
+  StartInCode(request, program);
   ASSIGN_OR_RETURN(const std::string path, CollectorPath(request, program));
   ASSIGN_OR_RETURN(const PodVolumes volumes, MakeVolumes(request, program, path));
 
@@ -340,8 +370,10 @@ Status Inject(const Injection& injection) {
   // is there for it, and for the attempts that follow.
   for (Json container : Items(At(spec, "initContainers"))) {
     if (Text(container, {"restartPolicy"}) != "Always") {
+      StartInCode(request, container);
       AddEnvironment(PodEnvironment(request, grace), container);
       Append(volumes.shared, ListIn(container, "volumeMounts"));
+      Append(volumes.code, ListIn(container, "volumeMounts"));
     }
     containers.push_back(std::move(container));
   }
@@ -351,6 +383,7 @@ Status Inject(const Injection& injection) {
   AddEnvironment(PodEnvironment(request, grace), program);
   Append(volumes.shared, ListIn(program, "volumeMounts"));
   Append(volumes.program, program["volumeMounts"]);
+  Append(volumes.code, program["volumeMounts"]);
   Append(volumes.volumes, ListIn(spec, "volumes"));
   RETURN_IF_ERROR(AddCustomCollector(injection, volumes));  // no use of `program` after this
   spec["initContainers"] = std::move(containers);

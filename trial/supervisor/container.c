@@ -12,6 +12,13 @@
 
 enum { kFileBytes = 1 << 16 };
 
+// What does not fit stays out: the program can be started without it, and says what it misses.
+static void put_before(const char* name, const char* value, const char* there) {
+  static char joined[kFileBytes];
+  const int length = snprintf(joined, sizeof joined, "%s:%s", value, there);
+  if (length > 0 && (size_t)length < sizeof joined) setenv(name, joined, 1);
+}
+
 void read_environment(const char* path) {
   static char text[kFileBytes];
   if (read_file(path, text, sizeof text) < 0) return;
@@ -22,8 +29,12 @@ void read_environment(const char* path) {
     char* equals = strchr(line, '=');
     if (equals != NULL && equals != line) {
       *equals = '\0';
+      const int before = equals[-1] == '+';
+      if (before) equals[-1] = '\0';
       const char* there = getenv(line);
-      if (there == NULL || *there == '\0') setenv(line, equals + 1, 1);
+      const int empty = there == NULL || *there == '\0';
+      if (empty) setenv(line, equals + 1, 1);
+      if (!empty && before) put_before(line, equals + 1, there);
     }
     line = next;
   }

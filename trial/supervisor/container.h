@@ -4,7 +4,8 @@
 #pragma once
 
 // Adds the NAME=value lines of the file to our environment, which the command gets. A variable that
-// has a value already keeps it: the author of the container's specification meant it.
+// has a value already keeps it: the author of the container's specification meant it. NAME+=value
+// goes before what is there, with a ':' between them.
 void read_environment(const char* path);
 
 // Holds a lock on DIR/alive until this process ends, however it ends. Taken before DIR/pid stands,

@@ -1,0 +1,245 @@
+// Checkpoints, outputs and code between a pod without credentials and a real S3 server: by URLs
+// that the server of Shirabe signs (trial/pod/store_grants.h).
+#include "sidecar/store_access.h"
+
+#include <gmock/gmock.h>
+
+#include <filesystem>
+
+#include "artifacts/package/code_package.h"
+#include "artifacts/s3_store.h"
+#include "base/sha256.h"
+#include "sidecar/pod_init.h"
+#include "tests/artifacts/archives.h"
+#include "tests/artifacts/objects.h"
+#include "tests/artifacts/s3_server.h"
+#include "tests/sidecar/pod_harness.h"
+#include "trial/checkpoint/checkpoint_copy.h"
+#include "trial/checkpoint/checkpoint_store.h"
+#include "trial/pod/store_grants.h"
+
+namespace shirabe::sidecar {
+namespace {
+
+using artifacts::S3Server;
+using ::testing::HasSubstr;
+using ::testing::Not;
+namespace fs = std::filesystem;
+
+// To a server that knows who calls.
+class DirectLink : public ServerLink {
+ public:
+  DirectLink(const trial::StoreGrants* grants, const AttemptKey& key)
+      : grants_(*grants), key_(key) {}
+  StatusOr<v1::SyncReply> Sync(const v1::SyncRequest&, absl::Duration) override {
+    return absl::UnimplementedError("");
+  }
+  StatusOr<v1::GrantReply> Grant(const v1::GrantRequest& request, absl::Duration) override {
+    return grants_.Grant(key_, request);
+  }
+
+ private:
+  const trial::StoreGrants& grants_;
+  const AttemptKey key_;
+};
+
+class StoreAccessTest : public testing::Test {
+ protected:
+  StoreAccessTest() : server_layout_(server_home_.path()) {}
+
+  void SetUp() override {
+    if (!S3Server::IsInstalled()) GTEST_SKIP() << S3Server::kMissing;
+    s3_ = std::make_unique<S3Server>();
+    v1::ArtifactStores entries;
+    v1::ArtifactStore& entry = *entries.add_stores();
+    entry.set_name("team");
+    entry.set_type("s3");
+    entry.add_namespaces("*");
+    entry.set_endpoint(s3_->endpoint());
+    entry.set_bucket(S3Server::kBucket);
+    entry.set_folder("shirabe");
+    entry.mutable_credentials()->set_file(s3_->CredentialFile());
+    stores_ = *artifacts::StoreTable::Create(entries);
+    grants_ = std::make_unique<trial::StoreGrants>(&server_layout_, stores_);
+    spec_.mutable_artifacts()->set_store("team");
+    spec_.mutable_artifacts()->set_prefix("vision");
+    spec_.mutable_artifacts()->set_checkpoints(true);
+    spec_.mutable_artifacts()->set_outputs(true);
+    grants_->SetPolicy(kKey.trial.experiment, spec_);
+  }
+
+  static AttemptKey Attempt(int32_t number) { return {kKey.trial, number}; }
+  v1::PodConfig Config(const AttemptKey& key) const {
+    v1::PodConfig config = ConfigOf("127.0.0.1:1");
+    config.set_attempt(key.number);
+    config.set_trial(key.trial.number);
+    *config.mutable_artifacts() = spec_.artifacts();
+    config.mutable_artifacts()->clear_prefix();
+    return config;
+  }
+  PodStores Open(const v1::PodConfig& config, const AttemptKey& key) const {
+    PodStores stores;
+    stores.code = *OpenGrantedStore(config, std::make_unique<DirectLink>(grants_.get(), key));
+    v1::ArtifactStore entry;
+    entry.set_name("team");
+    entry.add_namespaces("default");
+    stores.copies = artifacts::StoreTable::Of(entry, stores.code);
+    return stores;
+  }
+  // The namespace's part, as a copier of the pod finds it.
+  std::shared_ptr<artifacts::ArtifactStore> Part(const AttemptKey& key) const {  // as Find has it
+    return *Open(Config(key), key).copies->Find("team", "default");
+  }
+  std::string Object(const std::string& name) const {
+    return absl::StrCat(s3_->bucket(), "/shirabe/default/vision/_/exp/", name);
+  }
+  v1::Checkpoint Save(const trial::FileLayout& layout, const AttemptKey& key, int64_t step,
+                      const std::string& model) {
+    const std::string path = absl::StrCat(layout.Paths(key).checkpoint_dir, "/", step);
+    EXPECT_TRUE(MakeDirs(path).ok());
+    EXPECT_TRUE(WriteFileAtomic(path + "/model", model).ok());
+    return *trial::CheckpointStore(&layout).Commit(key, step);
+  }
+
+  const Folder server_home_;
+  const trial::FileLayout server_layout_;
+  std::unique_ptr<S3Server> s3_;
+  std::shared_ptr<const artifacts::StoreTable> stores_;  // shared: with the grants
+  std::unique_ptr<trial::StoreGrants> grants_;
+  v1::ShirabeSpec spec_;
+};
+
+// With a file that is put in parts, and one of no bytes.
+TEST_F(StoreAccessTest, ACheckpointGoesThereAndComesBackElsewhere) {
+  const Folder here, there;
+  const trial::FileLayout from(here.path()), to(there.path());
+  const std::string large = artifacts::ManyBytes((11 << 20) + 5);
+  const std::string dir = from.Paths(kKey).checkpoint_dir;
+  ASSERT_TRUE(MakeDirs(dir + "/7").ok());
+  ASSERT_TRUE(WriteFileAtomic(dir + "/7/empty", "").ok());
+  const v1::Checkpoint saved = Save(from, kKey, 7, large);
+  const auto own = Part(kKey);
+  ASSERT_EQ(trial::CopyOut(saved, dir, {own.get(), ""}), absl::OkStatus());
+  ASSERT_EQ(trial::CopyOut(saved, dir, {own.get(), ""}), absl::OkStatus()) << "again";
+  EXPECT_TRUE(fs::exists(Object("1/1/7/manifest.json")));
+  const auto next = Part(Attempt(2));
+  const std::string copy = to.Paths(Attempt(2)).checkpoint_dir;
+  ASSERT_TRUE(MakeDirs(copy).ok());
+  ASSERT_EQ(trial::CopyIn(saved, copy + "/7", {next.get(), ""}), absl::OkStatus());
+  EXPECT_EQ(ReadFile(copy + "/7/model", 64 << 20).value_or(""), large);
+  EXPECT_EQ(ReadFile(copy + "/7/empty").value_or("none"), "");
+  ASSERT_EQ(trial::RemoveCopy(saved, {own.get(), ""}), absl::OkStatus());
+  EXPECT_FALSE(fs::exists(Object("1/1/7/manifest.json")));
+}
+
+TEST_F(StoreAccessTest, OutputsGoThereFromTheirAttemptOnly) {
+  const Folder here;
+  const trial::FileLayout layout(here.path());
+  const std::string dir = layout.Paths(kKey).output_dir;
+  ASSERT_TRUE(MakeDirs(dir + "/sub").ok());
+  ASSERT_TRUE(WriteFileAtomic(dir + "/sub/model", "m").ok());
+  const auto own = Part(kKey);
+  const auto outputs = trial::CopyOutputsOut(kKey, dir, {own.get(), ""});
+  ASSERT_TRUE(outputs.ok()) << outputs.status();
+  EXPECT_TRUE(fs::exists(Object("1/1/0/manifest.json")));
+  const auto other = Part({{kKey.trial.experiment, 2}, 1});
+  EXPECT_TRUE(absl::IsInvalidArgument(trial::CopyIn(*outputs, dir + "/in", {other.get(), ""})));
+}
+
+// Of a store that is gone, and of one that refuses: no error has a signature in it.
+TEST_F(StoreAccessTest, ErrorsTellNoUrl) {
+  const auto own = Part(kKey);
+  const std::string key = "default/_/exp/1/1/7/manifest.json";
+  const artifacts::SourceFile text("text");
+  s3_->Stop();
+  const Status gone = Open(Config(kKey), kKey).code->Put(key, text.source(), {});
+  EXPECT_TRUE(absl::IsUnavailable(gone)) << gone;
+  EXPECT_THAT(Message(gone), Not(HasSubstr("X-Amz")));
+  EXPECT_THAT(Message(gone), Not(HasSubstr(S3Server::kAccessKey)));
+}
+
+// What is read there by its names: the code package, once and checked.
+class CodeAccessTest : public StoreAccessTest {
+ protected:
+  void SetUp() override {
+    StoreAccessTest::SetUp();
+    if (IsSkipped()) return;
+    archive_ = artifacts::Gzipped(
+        artifacts::RawTar({{.name = "train.sh", .bytes = "echo loss=1\n", .mode = 0755}}));
+    digest_ = HexSha256(archive_);
+    spec_.mutable_code()->set_store("team");
+    spec_.mutable_code()->set_prefix("packages");
+    spec_.mutable_code()->set_package("sha256:" + digest_);
+    grants_->SetPolicy(kKey.trial.experiment, spec_);
+    pod_ = PodAt(folder_, Config(kKey));
+    pod_.config.set_code(digest_);
+    options_.fetch.attempts = 2;
+    options_.fetch.backoff = {.first = absl::Milliseconds(1), .max = absl::Milliseconds(1)};
+    options_.stores = Open(pod_.config, kKey);
+  }
+  void Upload(const std::string& bytes) {
+    const auto store = *stores_->Find("team", "default");
+    ASSERT_TRUE(artifacts::PutText(*store, artifacts::PackageKey("packages", digest_), bytes).ok());
+  }
+  std::string Code(const std::string& name) const {
+    return absl::StrCat(folder_.path(), "/code/", digest_, "/", name);
+  }
+
+  const Folder folder_;
+  Pod pod_;
+  InitOptions options_;
+  std::string archive_, digest_;
+};
+
+TEST_F(CodeAccessTest, InitBringsTheCodeThatTheExperimentNames) {
+  Upload(archive_);
+  ASSERT_EQ(Init(pod_, options_), absl::OkStatus());
+  EXPECT_EQ(ReadFile(Code("train.sh")).value_or(""), "echo loss=1\n");
+  EXPECT_EQ(access(Code("train.sh").c_str(), X_OK), 0);
+  EXPECT_THAT(ReadFile(pod_.run("env")).value_or(""),
+              HasSubstr(absl::StrCat("PYTHONPATH+=", folder_.path(), "/code/", digest_, "\n")));
+  ASSERT_EQ(Init(pod_, options_), absl::OkStatus()) << "again";
+}
+
+TEST_F(CodeAccessTest, AnotherPackageUnderThatNameIsNotUnpacked) {
+  Upload(artifacts::Gzipped(artifacts::RawTar({{.name = "evil", .bytes = "x"}})));
+  const Status status = Init(pod_, options_);
+  EXPECT_TRUE(absl::IsDataLoss(status)) << status;
+  EXPECT_THAT(Message(status), HasSubstr("another digest"));
+  EXPECT_FALSE(fs::exists(Code("")));
+}
+
+TEST_F(CodeAccessTest, WhatIsNotThereIsSaidAndWhatIsAwayIsTriedAgain) {
+  const Status missing = Init(pod_, options_);
+  EXPECT_TRUE(absl::IsDataLoss(missing)) << missing;
+  EXPECT_THAT(Message(missing), HasSubstr("shirabe upload"));
+  s3_->Stop();
+  const Status away = Init(pod_, options_);
+  EXPECT_TRUE(absl::IsUnavailable(away)) << away;
+  EXPECT_THAT(Message(away), Not(HasSubstr("X-Amz")));
+}
+
+// A checkpoint that the pod's own disk does not have comes from the store before the program
+// starts.
+TEST_F(StoreAccessTest, InitGoesOnFromTheCopy) {
+  const Folder first, second;
+  const trial::FileLayout from(first.path() + "/home");
+  const v1::Checkpoint saved = Save(from, kKey, 4, "step 4");
+  const auto own = Part(kKey);
+  ASSERT_EQ(trial::CopyOut(saved, from.Paths(kKey).checkpoint_dir, {own.get(), ""}),
+            absl::OkStatus());
+  Pod pod = PodAt(second, Config(Attempt(2)));
+  pod.key = Attempt(2);
+  const trial::AttemptPaths paths = trial::FileLayout(pod.home()).Paths(pod.key);
+  pod.paths.checkpoint_dir = paths.checkpoint_dir;
+  *pod.config.add_resume() = saved;
+  InitOptions options{.stores = Open(pod.config, pod.key)};
+  ASSERT_EQ(Init(pod, options), absl::OkStatus());
+  EXPECT_EQ(ReadFile(paths.checkpoint_dir + "/4/model").value_or(""), "step 4");
+  v1::PodState begin;
+  ASSERT_TRUE(ReadMessage(pod.run("begin"), begin).ok());
+  EXPECT_EQ(begin.resumed().step(), 4);
+}
+
+}  // namespace
+}  // namespace shirabe::sidecar
