@@ -24,6 +24,7 @@ constexpr double kSettled = 1e-9;  // added to σ²: what rounding alone needs
 // log σ² ~ N(-7, 2²); logit w ~ N(1, 1).
 constexpr double kLogNoiseMean = -7, kLogNoiseDeviation = 2;
 constexpr double kMixMean = 1;
+constexpr Index kManyPoints = 400;  // see BeginFit
 
 double NumericCentre(int p) { return std::log(0.5 * std::sqrt(std::max(p, 1))); }
 double CategoricalCentre(int c) { return std::log(std::max(c, 1)); }
@@ -149,8 +150,11 @@ Lbfgs BeginFit(const Inputs& inputs, const Theta& start) {
   const Index mix = box.lower.size() - 1;
   const bool mixes = p > 0 && c > 0 && inputs.rows() >= 3 * (p + c);
   if (!mixes) box.lower[mix] = box.upper[mix] = p > 0 && c > 0 ? 0 : kMixMean;
+  // Of many points a step costs their cube, and the likelihood is sharp: the last ones change no
+  // choice.
+  const double stalled = inputs.rows() < kManyPoints ? 1e-9 : 1e-6;
   return Lbfgs(start.values, box,
-               {.max_iterations = 100, .gradient_tolerance = 1e-2, .decrease_tolerance = 1e-9});
+               {.max_iterations = 100, .gradient_tolerance = 1e-2, .decrease_tolerance = stalled});
 }
 
 Fitted Fit(const Inputs& inputs, const VectorXd& y, const Theta& start) {

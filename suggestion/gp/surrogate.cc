@@ -59,22 +59,23 @@ std::vector<Index> ChooseForFit(const VectorXd& scores, Index most) {
   return chosen;
 }
 
-// Fits to those of a model's points that ChooseForFit chooses by `scores`.
-struct FitRequest {
-  const Inputs& inputs;
-  const MatrixXd& y;  // of all points
-  const VectorXd& scores;
+// A model, and the points of it that parameters are fitted to, as a model of their own.
+struct FitModels {
+  std::vector<Index> chosen;
+  std::unique_ptr<Engine::Model> all, some;  // some: null where all are chosen
+
+  const Engine::Model& fitted() const { return some == nullptr ? *all : *some; }
 };
-StatusOr<std::vector<Fitted>> FitTo(const Engine& engine, const Engine::Model& all,
-                                    const FitRequest& request,
-                                    const std::vector<Engine::Start>& starts) {
-  const auto& [inputs, y, scores] = request;
-  const std::vector<Index> chosen = ChooseForFit(scores, engine.most_fitted());
-  if (static_cast<Index>(chosen.size()) == y.rows()) return engine.Fit(all, starts);
-  ASSIGN_OR_RETURN(const std::unique_ptr<Engine::Model> some,
+StatusOr<FitModels> UploadForFit(const Engine& engine, const Inputs& inputs, const MatrixXd& y,
+                                 const VectorXd& scores) {
+  FitModels models{.chosen = ChooseForFit(scores, engine.most_fitted())};
+  ASSIGN_OR_RETURN(models.all, engine.Upload(inputs, y));
+  const std::vector<Index>& chosen = models.chosen;
+  if (static_cast<Index>(chosen.size()) == y.rows()) return models;
+  ASSIGN_OR_RETURN(models.some,
                    engine.Upload({inputs.x(chosen, Eigen::all), inputs.u(chosen, Eigen::all)},
                                  y(chosen, Eigen::all)));
-  return engine.Fit(*some, starts);
+  return models;
 }
 
 LearnSize SizeOf(const Inputs& inputs, int fits) {
@@ -175,24 +176,29 @@ StatusOr<Surrogate> RefitBy(const Engine& engine, const Inputs& inputs, const Ve
     y.col(column) = warps.back().warped();
     starts.push_back({column, StartOf(memory.thetas[column], inputs)});
   }
-  ASSIGN_OR_RETURN(const auto model, engine.Upload(inputs, y));
-  ASSIGN_OR_RETURN(const auto fitted, FitTo(engine, *model, {inputs, y, scores}, starts));
-  std::optional<Surrogate> best;
+  ASSIGN_OR_RETURN(const FitModels models, UploadForFit(engine, inputs, y, scores));
+  ASSIGN_OR_RETURN(const auto fitted, engine.Fit(models.fitted(), starts));
+  const VectorXd compared = scores(models.chosen);
+  std::optional<Posterior> best;
   double best_order = -1;
   for (const WarpKind kind : kWarpKinds) {
     const int column = static_cast<int>(kind);
     memory.thetas[column] = fitted[column].theta;
     ASSIGN_OR_RETURN(Posterior posterior,
-                     engine.Condition(*model, {column, memory.thetas[column]}));
-    double order = Concordance(scores, posterior.LeaveOneOut());
+                     engine.Condition(models.fitted(), {column, memory.thetas[column]}));
+    double order = Concordance(compared, posterior.LeaveOneOut());
     if (has_last && kind == last) order += kHysteresis;
     if (order <= best_order) continue;
     best_order = order;
     memory.warp = kind;
-    best = Surrogate{std::move(warps[column]), std::move(posterior)};
+    best = std::move(posterior);
+  }
+  const int column = static_cast<int>(memory.warp);
+  if (models.some != nullptr) {
+    ASSIGN_OR_RETURN(best, engine.Condition(*models.all, {column, memory.thetas[column]}));
   }
   memory.fitted_at = inputs.rows();
-  return *std::move(best);
+  return Surrogate{std::move(warps[column]), *std::move(best)};
 }
 
 // The process as it was fitted last, where it was fitted.
@@ -206,12 +212,10 @@ StatusOr<Posterior> ConditionAgain(const Inputs& inputs, const VectorXd& y, cons
 
 StatusOr<Posterior> RefitUnwarpedBy(const Engine& engine, const Inputs& inputs, const VectorXd& y,
                                     Theta& theta) {
-  ASSIGN_OR_RETURN(const auto model, engine.Upload(inputs, y));
-  const VectorXd scores = -y.cwiseAbs();
-  ASSIGN_OR_RETURN(const auto fitted,
-                   FitTo(engine, *model, {inputs, y, scores}, {{0, StartOf(theta, inputs)}}));
+  ASSIGN_OR_RETURN(const FitModels models, UploadForFit(engine, inputs, y, -y.cwiseAbs()));
+  ASSIGN_OR_RETURN(const auto fitted, engine.Fit(models.fitted(), {{0, StartOf(theta, inputs)}}));
   theta = fitted[0].theta;
-  return engine.Condition(*model, {0, theta});
+  return engine.Condition(*models.all, {0, theta});
 }
 
 }  // namespace

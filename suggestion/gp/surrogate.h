@@ -4,7 +4,8 @@
 //
 // Every warp has its own parameters, fitted from those of the last time. The one whose process
 // orders the better half of the points best, each predicted by all others, is used; the last one
-// keeps its place unless another is better by more than chance.
+// keeps its place unless another is better by more than chance. Of more points than an engine fits
+// to (Engine::most_fitted), those alone are compared.
 #pragma once
 
 #include <Eigen/Dense>
