@@ -1,6 +1,7 @@
 #include "client/place_check.h"
 
 #include "experiment/conditions.h"
+#include "experiment/spec/local_support.h"
 #include "trial/host_paths.h"
 #include "trial/kubernetes/checkpoint_volume.h"
 
@@ -9,6 +10,7 @@ namespace shirabe::client {
 Status PlaceCheck::Check(const v1::Experiment& experiment) const {
   const v1::ShirabeSpec& ours = experiment.spec().shirabe();
   if (host_paths) RETURN_IF_ERROR(trial::CheckHostPath(ours.checkpoint().volume(), *host_paths));
+  RETURN_IF_ERROR(experiment::CheckPackagesFetched(experiment));
   const ExperimentKey key = experiment::KeyOf(experiment);
   const auto check =
       cluster == nullptr ? &artifacts::StoreTable::Check : &artifacts::StoreTable::CheckForPods;

@@ -96,17 +96,32 @@ Status CheckTarget(db::Store& store, const BackupInfo& info, RestoreMode mode) {
       "everything with --replace"));
 }
 
-// Only what belongs to some of the names.
-db::BackupSource Filtered(db::BackupSource next, std::set<ExperimentKey> only) {
-  return [next = std::move(next), only = std::move(only),
-          wanted = false](v1::BackupRecord* record) mutable -> StatusOr<bool> {
+// Tells of each record whether it belongs to some of the names; all do of none. Schedules are of no
+// name: they come with the whole of a backup.
+class NameFilter {
+ public:
+  explicit NameFilter(std::set<ExperimentKey> only) : only_(std::move(only)) {}
+
+  bool IsWanted(const v1::BackupRecord& record) {
+    if (only_.empty()) return true;
+    if (record.has_schedule()) return false;
+    const v1::BackupName& name = record.name();
+    if (record.has_name()) wanted_ = only_.contains({name.namespace_(), name.name()});
+    return wanted_;
+  }
+
+ private:
+  const std::set<ExperimentKey> only_;
+  bool wanted_ = false;
+};
+
+db::BackupSource Filtered(db::BackupSource next, const std::set<ExperimentKey>& only) {
+  return [next = std::move(next),
+          filter = NameFilter(only)](v1::BackupRecord* record) mutable -> StatusOr<bool> {
     for (;;) {
       ASSIGN_OR_RETURN(const bool more, next(record));
       if (!more) return false;
-      if (record->has_schedule()) continue;  // of no name
-      const v1::BackupName& name = record->name();
-      if (record->has_name()) wanted = only.contains({name.namespace_(), name.name()});
-      if (wanted) return true;
+      if (filter.IsWanted(*record)) return true;
     }
   };
 }
@@ -118,17 +133,20 @@ Status KeepOnly(const std::set<ExperimentKey>& only, const std::string& path, Ba
     return absl::NotFoundError(absl::StrCat("backup ", path, " has no experiment ", Shown(missing),
                                             ": see shirabe restore --dry-run"));
   }
+  info.of = static_cast<int64_t>(info.experiments.size());
   std::erase_if(info.experiments, [&](const auto& one) { return !only.contains(one.key); });
-  info.counts.clear_schedules();  // they come with the whole of a backup
   return absl::OkStatus();
 }
 
-// Also which attempts there are, where that is asked for.
-StatusOr<BackupInfo> ReadAll(db::BackupReader& reader, KnownAttempts* known = nullptr) {
+// Counts what is of these names alone. Also which attempts there are, where that is asked for.
+StatusOr<BackupInfo> ReadAll(db::BackupReader& reader, const std::set<ExperimentKey>& only,
+                             KnownAttempts* known = nullptr) {
   BackupInfo info{.header = reader.header(), .bytes = reader.bytes()};
+  NameFilter filter(only);
   for (v1::BackupRecord record;;) {
     ASSIGN_OR_RETURN(const bool more, reader.Next(&record));
     if (!more) break;
+    if (filter.IsWanted(record)) db::CountRecord(record, &info.counts);
     Learn(record, info);
     if (known == nullptr || info.experiments.empty()) continue;
     KnownTrials& trials = (*known)[info.experiments.back().key];
@@ -139,7 +157,6 @@ StatusOr<BackupInfo> ReadAll(db::BackupReader& reader, KnownAttempts* known = nu
       trials[record.attempt().trial()].insert(record.attempt().number());
     }
   }
-  info.counts = reader.counts();
   return info;
 }
 
@@ -178,17 +195,21 @@ StatusOr<BackupInfo> WriteBackup(LocalClient& client, const BackupTarget& target
   return info;
 }
 
-StatusOr<BackupInfo> InspectBackup(const std::string& path) {
+StatusOr<BackupInfo> InspectBackup(const std::string& path,
+                                   const std::vector<ExperimentKey>& only) {
   ASSIGN_OR_RETURN(const auto reader, db::BackupReader::Open(path));
-  return ReadAll(*reader);
+  const std::set<ExperimentKey> names(only.begin(), only.end());
+  ASSIGN_OR_RETURN(BackupInfo info, ReadAll(*reader, names));
+  if (!names.empty()) RETURN_IF_ERROR(KeepOnly(names, path, info));
+  return info;
 }
 
 StatusOr<Restored> RestoreBackup(LocalClient& client, const RestoreOptions& options, Clock* clock) {
   ASSIGN_OR_RETURN(const auto reader, db::BackupReader::Open(options.path));
   KnownAttempts known;
   Restored restored;
-  ASSIGN_OR_RETURN(restored.info, ReadAll(*reader, &known));
   const std::set<ExperimentKey> only(options.only.begin(), options.only.end());
+  ASSIGN_OR_RETURN(restored.info, ReadAll(*reader, only, &known));
   if (!only.empty()) {
     RETURN_IF_ERROR(KeepOnly(only, options.path, restored.info));
     std::erase_if(known, [&](const auto& one) { return !only.contains(one.first); });

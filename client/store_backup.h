@@ -27,7 +27,8 @@ struct StoredExperiment {
 struct BackupInfo {
   v1::BackupHeader header;
   v1::BackupCounts counts;
-  int64_t bytes = 0;
+  int64_t bytes = 0;  // of the file
+  int64_t of = 0;     // experiments in the file, where this is of some of them only; else 0
   std::vector<StoredExperiment> experiments;
 };
 
@@ -39,9 +40,10 @@ struct BackupTarget {
 // All or nothing: a file appears once it is complete. The errors of db/store.h and of files.
 StatusOr<BackupInfo> WriteBackup(LocalClient& client, const BackupTarget& target, Clock* clock);
 
-// Reads all of a file and says what is in it. kInvalidArgument if it is no backup, kUnimplemented
-// if it is newer than this program, kDataLoss if it was cut or changed.
-StatusOr<BackupInfo> InspectBackup(const std::string& path);
+// Reads all of a file and says what is in it, or what belongs to these experiments (none = all).
+// kInvalidArgument if it is no backup, kUnimplemented if it is newer than this program, kDataLoss
+// if it was cut or changed; kNotFound, naming it, for an experiment that it lacks.
+StatusOr<BackupInfo> InspectBackup(const std::string& path, const std::vector<ExperimentKey>& only);
 
 enum class RestoreMode { kIntoEmpty, kMerge, kReplace };
 

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "artifacts/store_table.h"
 #include "base/status.h"
@@ -15,5 +17,17 @@ namespace shirabe::cmd {
 // neither, none; null for a verb that another process may know them better than.
 using StoreTablePtr = std::shared_ptr<const artifacts::StoreTable>;  // shared: with executors
 StatusOr<StoreTablePtr> FindStores(const Globals& globals, const client::StateLocation& place);
+
+// The same file's buckets of Google's Cloud Storage, each as a whole: packages of a job of AI
+// Platform lie anywhere in theirs. Only for what a command line fetches, whose user holds the file
+// and its credentials; what runs experiments sees of a store what StoreTable gives it.
+struct StoreBucket {
+  std::string store;  // the name of the entry
+  std::string bucket;
+  std::vector<std::string> namespaces;
+  std::shared_ptr<artifacts::ArtifactStore> whole;  // shared: by all that ask for it
+};
+StatusOr<std::vector<StoreBucket>> FindBuckets(const Globals& globals,
+                                               const client::StateLocation& place);
 
 }  // namespace shirabe::cmd

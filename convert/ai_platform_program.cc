@@ -140,13 +140,8 @@ class ProgramReader {
   }
 
   void ReadPackages(Fields& input) {
-    const auto packages = input.Texts("packageUris");
-    if (packages.empty()) return;
-    report_.LeftOut(input.At("packageUris"),
-                    has_image_ ? "packages are not fetched: the image must have them"
-                               : "packages are not fetched: give their folder (shirabe run --code "
-                                 "DIR), install them, or name an image that has them in "
-                                 "masterConfig.imageUri");
+    if (!has_image_) return TakePackages(input, reading_);
+    input.LeaveOut({"packageUris"}, "packages are not fetched: the image must have them");
   }
 
   void ReadMachines(Fields& input) {

@@ -1,7 +1,9 @@
 #include "convert/readers.h"
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "client/import_batch.h"
+#include "experiment/spec/local_support.h"
 
 namespace shirabe::convert {
 
@@ -39,6 +41,30 @@ void TakeScale(const Place& place, const std::string& scale, v1::ExperimentSpec&
   if (!log) return report.Taken(place, target);
   parameter.mutable_feasible_space()->set_distribution(v1::LOG_UNIFORM);
   report.Taken(place, {target.path, "logUniform"});
+}
+
+void TakePackages(Fields& fields, const Reading& reading) {
+  constexpr char kKey[] = "packageUris";
+  constexpr size_t kMostPackages = 100;
+  const std::vector<std::string> uris = fields.Texts(kKey);
+  if (uris.empty()) return;
+  for (size_t i = 0; i < uris.size(); ++i) {
+    const auto parsed = experiment::ParsePackageUri(uris[i]);
+    if (parsed.ok()) continue;
+    return reading.report.Error(fields.ItemAt(kKey, static_cast<int>(i)), Message(parsed.status()));
+  }
+  if (uris.size() > kMostPackages) {
+    return reading.report.Error(fields.At(kKey),
+                                absl::StrCat("has more than ", kMostPackages, " packages"));
+  }
+  const std::string value = absl::StrJoin(uris, ",");
+  (*reading.experiment.mutable_metadata()->mutable_annotations())[experiment::kPackageUris] = value;
+  reading.report.Changed(
+      fields.At(kKey),
+      {absl::StrCat("metadata.annotations[\"", experiment::kPackageUris, "\"]"), value},
+      "run, apply, create and ai-platform jobs submit fetch them from the store of type gcs that "
+      "--stores FILE names for their bucket, and put them there as spec.shirabe.code; what they "
+      "require is not installed");
 }
 
 v1::ParameterSpec& AddParameter(const std::string& name, v1::ExperimentSpec& spec) {

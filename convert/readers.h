@@ -37,6 +37,8 @@ void TakeName(Fields& fields, const std::string& key, const Reading& reading);
 // Google's words for how the values of the last parameter are spread.
 void TakeScale(const Place& place, const std::string& scale, v1::ExperimentSpec& spec,
                Report& report);
+// packageUris, for what submits the experiment to fetch (kPackageUris of local_support.h).
+void TakePackages(Fields& fields, const Reading& reading);
 // Adds a parameter; its path is "spec.parameters[i]".
 v1::ParameterSpec& AddParameter(const std::string& name, v1::ExperimentSpec& spec);
 std::string LastParameterPath(const v1::ExperimentSpec& spec);

@@ -137,7 +137,7 @@ class WorkerReader {
     for (const std::string& word : command) program_.command.push_back(Literal(word));
     for (const std::string& word : spec.Texts("args")) program_.args.push_back(Literal(word));
     if (spec.Has("args")) report_.Taken(spec.At("args"), {absl::StrCat(kContainerPath, ".args")});
-    spec.LeaveOut({"packageUris"}, "packages are not fetched: the image must have them");
+    TakePackages(spec, reading_);
     for (Fields& entry : spec.Items("env")) {
       const auto name = entry.Text("name"), value = entry.Text("value");
       if (name) program_.env.emplace_back(*name, Literal(value.value_or("")));

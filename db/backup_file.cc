@@ -27,8 +27,9 @@ constexpr uint32_t kMaxBackupRecord = 256u << 20;
 // A level more takes longer than the bytes that it saves take to be written.
 constexpr int kLevel = 3;
 
-// Each record is one of its kind; observations come many in one.
-void Count(const v1::BackupRecord& record, v1::BackupCounts* counts) {
+}  // namespace
+
+void CountRecord(const v1::BackupRecord& record, v1::BackupCounts* counts) {
   using Record = v1::BackupRecord;
   v1::BackupCounts& now = *counts;
   switch (record.record_case()) {
@@ -47,8 +48,6 @@ void Count(const v1::BackupRecord& record, v1::BackupCounts* counts) {
     case Record::RECORD_NOT_SET: return;
   }
 }
-
-}  // namespace
 
 // ---- writing
 
@@ -107,7 +106,7 @@ Status BackupWriter::Add(const v1::BackupRecord& record) {
     RETURN_IF_ERROR(WriteHashed(pending_.data(), pending_.size()));
     pending_.clear();
   }
-  Count(record, &counts_);
+  CountRecord(record, &counts_);
   const size_t size = record.ByteSizeLong();
   if (size > kMaxBackupRecord) {
     return absl::InvalidArgumentError(
@@ -274,7 +273,7 @@ StatusOr<bool> BackupReader::Next(v1::BackupRecord* record) {
           ") does not know: restore it with the shirabe that wrote it (", header_.program(), ")"));
     case v1::BackupRecord::kHeader: return Damaged("it has two headers");
     case v1::BackupRecord::kCounts: break;
-    default: Count(*record, &counts_); return true;
+    default: CountRecord(*record, &counts_); return true;
   }
   if (!google::protobuf::util::MessageDifferencer::Equals(record->counts(), counts_)) {
     return Damaged("it has other records than it counts");

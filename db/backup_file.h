@@ -22,6 +22,9 @@ namespace shirabe::db {
 
 inline constexpr int kBackupFormat = 1;
 
+// Counts one more: each record is one of its kind, but observations, which come many in one.
+void CountRecord(const v1::BackupRecord& record, v1::BackupCounts* counts);
+
 class BackupWriter {
  public:
   // Into an open file, named `path` in errors, from its beginning.

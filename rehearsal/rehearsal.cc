@@ -106,6 +106,8 @@ StatusOr<v1::Experiment> OneTrial(const RehearsalOptions& options, client::Local
   // A rehearsal deploys nothing, and tells no endpoint of it.
   shirabe.clear_on_success();
   shirabe.clear_notifications();
+  // Nothing of it is kept, neither here nor elsewhere.
+  shirabe.clear_artifacts();
   shirabe.clear_capacity();
   shirabe.clear_warm_start();
   v1::AttemptPolicy& attempts = *shirabe.mutable_attempts();
@@ -200,7 +202,8 @@ StatusOr<RehearsalRun> RunOnce(const RehearsalOptions& options,
       const auto client,
       client::LocalClient::Open({.place = {.home = home->path(), .db = "memory:", .ns = key.ns},
                                  .read_only = false,
-                                 .clock = options.clock}));
+                                 .clock = options.clock,
+                                 .stores = options.stores}));
   ASSIGN_OR_RETURN(v1::Experiment experiment, OneTrial(options, *client));
   v1::NodePools pools;
   if (!preemptions.empty()) pools = PoolsFor(preemptions, experiment);

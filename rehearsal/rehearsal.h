@@ -5,6 +5,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -17,6 +18,10 @@
 #include "proto/shirabe/v1/experiment.pb.h"
 #include "proto/shirabe/v1/records.pb.h"
 
+namespace shirabe::artifacts {
+class StoreTable;
+}
+
 namespace shirabe::rehearsal {
 
 struct RehearsalOptions {
@@ -26,6 +31,8 @@ struct RehearsalOptions {
   std::optional<double> notice;      // seconds, of the others; default the grace period
   uint64_t seed = 0;                 // of the moments of the reclaims
   std::vector<std::string> devices;  // GPUs that the trial may be given
+  // That its code comes from; nothing is copied there. null = there are none.
+  std::shared_ptr<const artifacts::StoreTable> stores = {};  // shared: with the executor
   std::string working_dir;
   Clock* clock = nullptr;
   std::function<void(const std::string&)> say;  // a line about what is going on

@@ -19,9 +19,12 @@ std::string BackupLine(const client::BackupInfo& info) {
   const v1::BackupCounts& counts = info.counts;
   const std::string schedules =
       counts.schedules() == 0 ? "" : Counted(counts.schedules(), "schedule") + ", ";
+  const std::string of =
+      info.of == 0 ? "" : absl::StrCat("of a file with ", Counted(info.of, "experiment"), " and ");
   return absl::StrCat(Counted(counts.experiments(), "experiment"), ", ", schedules,
                       Counted(counts.trials(), "trial"), ", ",
-                      Counted(counts.observations(), "observation"), ", ", FormatBytes(info.bytes));
+                      Counted(counts.observations(), "observation"), ", ", of,
+                      FormatBytes(info.bytes));
 }
 
 std::string BackupText(const client::BackupInfo& info) {

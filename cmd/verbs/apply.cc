@@ -1,10 +1,12 @@
 // apply and create: hand an experiment to the server or controller of the store, and return.
+#include <algorithm>
 #include <type_traits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/registry.h"
 #include "cmd/code_upload.h"
+#include "cmd/job_packages.h"
 #include "cmd/record_printer.h"
 #include "cmd/session.h"
 #include "cmd/spec_file.h"
@@ -12,6 +14,7 @@
 #include "cmd/verb.h"
 #include "cmd/verb_flags.h"
 #include "experiment/conditions.h"
+#include "experiment/spec/local_support.h"
 #include "experiment/submission.h"
 #include "view/schedule_text.h"
 
@@ -83,6 +86,9 @@ Status SubmitAll(client::Client& client, const std::vector<Object>& objects,
 // An experiment of a schedule, at once.
 StatusOr<int> CreateFrom(const Globals& globals, const ApplyFlags& flags) {
   if (!flags.files.empty()) return UsageError("give -f FILE or --from schedule/NAME, not both");
+  if (!flags.code.empty() || !globals.stores.empty()) {
+    return UsageError("--code and --stores go with -f FILE: a schedule's template names its code");
+  }
   ASSIGN_OR_RETURN(const Session session, OpenSession(globals, /*read_only=*/false));
   ASSIGN_OR_RETURN(const auto schedule, ScheduleArgument(flags.from, session.ns));
   if (!schedule) return UsageError("--from " + flags.from + ": write schedule/NAME");
@@ -106,6 +112,25 @@ Status UploadFor(LoadedObjects& objects, const Globals& globals, const std::stri
   return UploadCodeFor(objects.experiments[0], folder, stores);
 }
 
+// What the files have their programs from, where that is not there yet.
+Status BringPrograms(LoadedObjects& objects, const Globals& globals, const std::string& folder) {
+  const bool names_packages =
+      std::any_of(objects.experiments.begin(), objects.experiments.end(),
+                  [](const auto& one) { return !experiment::PackageUrisOf(one).empty(); });
+  if (!folder.empty()) RETURN_IF_ERROR(UploadFor(objects, globals, folder));
+  if (folder.empty() && !names_packages && !globals.stores.empty()) {
+    return UsageError(
+        "--stores goes with --code DIR, and with files that name packages (packageUris): what runs "
+        "the experiment has its own");
+  }
+  if (!names_packages) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const client::StateLocation place, StateLocationOf(globals));
+  for (v1::Experiment& experiment : objects.experiments) {
+    RETURN_IF_ERROR(FetchPackages(experiment, {}, globals, place));
+  }
+  return absl::OkStatus();
+}
+
 StatusOr<int> ApplyOrCreate(const Arguments& arguments, Options& options, bool only_new) {
   Globals globals;
   ApplyFlags flags{.only_new = only_new};
@@ -116,18 +141,16 @@ StatusOr<int> ApplyOrCreate(const Arguments& arguments, Options& options, bool o
                  "start an experiment of this schedule at once");
   }
   AddCode(options, &flags.code);
-  options.Text("--stores", &globals.stores, "FILE",
-               "with --code: the administrator's stores, in YAML (default stores.yaml in "
-               "$SHIRABE_HOME)");
+  options.Text(
+      "--stores", &globals.stores, "FILE",
+      "with --code, and for packages that a file of AI Platform names: the administrator's "
+      "stores, in YAML (default stores.yaml in $SHIRABE_HOME)");
   options.Flag("--dry-run", &flags.dry_run, "only check the files");
   options.Word("-o,--output", &flags.output, {"table", "json", "yaml", "name"}, "how to print");
   options.Arguments("nothing", nullptr, 0, 0);
   AddGlobals(options, &globals);
   ASSIGN_OR_RETURN(const bool done, ParseAll(options, globals, arguments));
   if (done) return 0;
-  if (flags.code.empty() && !globals.stores.empty()) {
-    return UsageError("--stores goes with --code DIR: what runs the experiment has its own");
-  }
   if (!flags.from.empty()) return CreateFrom(globals, flags);
   if (flags.files.empty()) return UsageError("give -f FILE");
   if (flags.dry_run) {
@@ -136,7 +159,7 @@ StatusOr<int> ApplyOrCreate(const Arguments& arguments, Options& options, bool o
   }
   ASSIGN_OR_RETURN(const Session session, OpenSession(globals, /*read_only=*/false));
   ASSIGN_OR_RETURN(LoadedObjects objects, LoadObjects(session, flags.files));
-  if (!flags.code.empty()) RETURN_IF_ERROR(UploadFor(objects, globals, flags.code));
+  RETURN_IF_ERROR(BringPrograms(objects, globals, flags.code));
   std::vector<view::Json> trees;
   RETURN_IF_ERROR(SubmitAll(*session.client, objects.experiments, flags, trees));
   RETURN_IF_ERROR(SubmitAll(*session.client, objects.schedules, flags, trees));

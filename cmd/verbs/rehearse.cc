@@ -4,6 +4,9 @@
 #include <filesystem>
 
 #include "base/registry.h"
+#include "cmd/code_upload.h"
+#include "cmd/job_packages.h"
+#include "cmd/session.h"
 #include "cmd/spec_file.h"
 #include "cmd/terminal.h"
 #include "cmd/verb.h"
@@ -26,6 +29,7 @@ struct RehearseRequest {
   std::optional<double> tolerance;
   std::optional<double> per_hour;
   std::string gpus;
+  std::string code;
   std::string output = "table";
 };
 
@@ -53,6 +57,16 @@ void PrintRehearsal(const RehearseRequest& request, const rehearsal::RehearsalRe
   Out(rehearsal::ReportText(report));
 }
 
+// Its program, where that is not here. From where its trials have it.
+StatusOr<StoreTablePtr> BringProgram(const Globals& globals, const RehearseRequest& request,
+                                     v1::Experiment& experiment) {
+  ASSIGN_OR_RETURN(const client::StateLocation place, StateLocationOf(globals));
+  ASSIGN_OR_RETURN(StoreTablePtr stores, FindStores(globals, place));
+  if (!request.code.empty()) RETURN_IF_ERROR(UploadCodeFor(experiment, request.code, stores));
+  RETURN_IF_ERROR(FetchPackages(experiment, {}, globals, place));
+  return stores;
+}
+
 rehearsal::RehearsalOptions OptionsFor(const RehearseRequest& request,
                                        const v1::Experiment& experiment, Interrupts& interrupts) {
   return {.experiment = experiment,
@@ -78,6 +92,8 @@ StatusOr<int> Rehearse(const Arguments& arguments) {
                   "and ends with the same numbers. What is wrong comes with the fix. Nothing of it "
                   "is kept. The exit code is 0 if it is safe, and 1 if it is not.");
   AddRequest(options, &request);
+  AddStores(options, &globals);
+  AddCode(options, &request.code);
   AddGlobals(options, &globals);
   ASSIGN_OR_RETURN(const bool done, ParseAll(options, globals, arguments));
   if (done) return 0;
@@ -85,11 +101,14 @@ StatusOr<int> Rehearse(const Arguments& arguments) {
     return UsageError("rehearse works on this machine: leave --server and --context out");
   }
   if (request.file.empty()) return UsageError("give -f FILE; see shirabe rehearse --help");
-  ASSIGN_OR_RETURN(const v1::Experiment experiment, LoadExperiment(request.file));
+  ASSIGN_OR_RETURN(v1::Experiment experiment, LoadExperiment(request.file));
   RETURN_IF_ERROR(experiment::CheckRunnable(experiment));
   // Before anything starts a thread: the signals are to reach none of them.
   Interrupts interrupts;
-  const auto rehearsal = rehearsal::Rehearse(OptionsFor(request, experiment, interrupts));
+  ASSIGN_OR_RETURN(StoreTablePtr stores, BringProgram(globals, request, experiment));
+  rehearsal::RehearsalOptions how = OptionsFor(request, experiment, interrupts);
+  how.stores = std::move(stores);
+  const auto rehearsal = rehearsal::Rehearse(how);
   // A program that does not even succeed undisturbed is not safe.
   if (absl::IsFailedPrecondition(rehearsal.status())) {
     PrintError(rehearsal.status());

@@ -57,7 +57,8 @@ StatusOr<int> Restore(const Arguments& arguments) {
   options.Flag("--replace", &request.replace,
                "delete all experiments that are there, in the same step; refused while a server or "
                "\"shirabe run\" runs one of them");
-  options.Flag("--dry-run", &request.dry_run, "only check the file, and say what it has");
+  options.Flag("--dry-run", &request.dry_run,
+               "only check the file, and say what it has, or would bring");
   options.Word("-o,--output", &flags.output, {"table", "json", "yaml"}, "how to print what it has");
   AddGlobals(options, &globals);
   ASSIGN_OR_RETURN(const bool done, ParseAll(options, globals, arguments));
@@ -69,12 +70,13 @@ StatusOr<int> Restore(const Arguments& arguments) {
     return UsageError("--replace is for a whole backup: name no experiments, or use --merge");
   }
   // Before the store is opened, which may make one.
-  auto inspected = client::InspectBackup(request.words[0]);
+  ASSIGN_OR_RETURN(const client::StateLocation place, StateLocationOf(globals));
+  ASSIGN_OR_RETURN(const client::RestoreOptions what, OptionsOf(request, place));
+  auto inspected = client::InspectBackup(what.path, what.only);
   if (!inspected.ok()) return AsUsage(inspected.status());
   client::BackupInfo info = *std::move(inspected);
   if (!request.dry_run) {
     ASSIGN_OR_RETURN(const LocalSession session, OpenLocal(globals, /*read_only=*/false));
-    ASSIGN_OR_RETURN(const client::RestoreOptions what, OptionsOf(request, session.place));
     ASSIGN_OR_RETURN(client::Restored restored,
                      client::RestoreBackup(*session.client, what, RealClock()));
     info = std::move(restored.info);

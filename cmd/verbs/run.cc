@@ -10,6 +10,7 @@
 #include "base/registry.h"
 #include "client/records/enum_words.h"
 #include "cmd/code_upload.h"
+#include "cmd/job_packages.h"
 #include "cmd/page_server.h"
 #include "cmd/session.h"
 #include "cmd/spec_file.h"
@@ -287,6 +288,7 @@ StatusOr<int> RunExperiment(const Arguments& given) {
   if (!flags.code.empty()) {
     RETURN_IF_ERROR(UploadCodeFor(experiment, flags.code, client.stores()));
   }
+  RETURN_IF_ERROR(FetchPackages(experiment, {}, globals, session.place));
   const ExperimentKey key = experiment::KeyOf(experiment);
   ASSIGN_OR_RETURN(const auto page, RunPage::Start(flags.page, {client, place.home}));
   ASSIGN_OR_RETURN(const experiment::Submitted submitted, client.Submit(experiment, {}));

@@ -1,10 +1,14 @@
 #include "experiment/spec/local_support.h"
 
+#include <re2/re2.h>
+
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "base/printable.h"
 #include "base/registry.h"
 #include "base/text/did_you_mean.h"
 #include "experiment/spec/parse_spec.h"
@@ -96,6 +100,34 @@ Status CheckRunnable(const v1::Experiment& experiment) {
   const Status readable =
       trial::ReadCommand(job.trial_spec(), job.primary_container_name(), {}).status();
   return readable.ok() ? readable : absl::InvalidArgumentError(AtOnSuccess(Message(readable)));
+}
+
+StatusOr<PackageUri> ParsePackageUri(const std::string& uri) {
+  static const RE2 form("gs://([a-z0-9][a-z0-9._-]{1,220}[a-z0-9])/([^/,@\\s][^,@\\s]{0,899})");
+  PackageUri parsed;
+  if (RE2::FullMatch(uri, form, &parsed.bucket, &parsed.object)) return parsed;
+  return absl::InvalidArgumentError(
+      absl::StrCat(Quoted(Printable(uri.substr(0, 200))),
+                   " is no package in a bucket: write gs://BUCKET/OBJECT, without ',', '@' and "
+                   "blanks"));
+}
+
+std::vector<std::string> PackageUrisOf(const v1::Experiment& experiment) {
+  const auto& annotations = experiment.metadata().annotations();
+  const auto found = annotations.find(kPackageUris);
+  if (found == annotations.end() || experiment.spec().shirabe().has_code()) return {};
+  return absl::StrSplit(found->second, ',', absl::SkipEmpty());
+}
+
+Status CheckPackagesFetched(const v1::Experiment& experiment) {
+  const std::vector<std::string> uris = PackageUrisOf(experiment);
+  if (uris.empty()) return absl::OkStatus();
+  return InvalidField(
+      absl::StrCat("metadata.annotations[\"", kPackageUris, "\"]"),
+      absl::StrCat(Quoted(Printable(uris[0])), uris.size() > 1 ? " and others are" : " is",
+                   " a package that has not been fetched, and the program would not be there: hand "
+                   "it over by shirabe run, apply or create -f FILE --stores STORES, or take the "
+                   "annotation out where its image or spec.shirabe.code has the program"));
 }
 
 std::vector<Finding> FindIneffectiveLocally(const v1::Experiment& experiment) {

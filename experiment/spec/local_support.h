@@ -23,6 +23,20 @@ std::string WhyNoArchitectures(const v1::ExperimentSpec& spec);
 // kInvalidArgument, with the field and the fix.
 Status CheckRunnable(const v1::Experiment& experiment);
 
+// The annotation that names packages of its program elsewhere, gs://BUCKET/OBJECT,…, as a file of
+// AI Platform does. Once they have been fetched and are its spec.shirabe.code, each has the digest
+// of its bytes behind it: …@sha256:DIGEST.
+inline constexpr char kPackageUris[] = "shirabe.dev/package-uris";
+struct PackageUri {
+  std::string bucket;
+  std::string object;
+};
+// kInvalidArgument, with the form, for what is no such URI.
+StatusOr<PackageUri> ParsePackageUri(const std::string& uri);
+std::vector<std::string> PackageUrisOf(const v1::Experiment& experiment);
+// kInvalidArgument, with what does so, if they have not been fetched.
+Status CheckPackagesFetched(const v1::Experiment& experiment);
+
 // What of it does nothing where its trials are processes of this machine, as warnings.
 std::vector<Finding> FindIneffectiveLocally(const v1::Experiment& experiment);
 

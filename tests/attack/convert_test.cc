@@ -3,8 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+#include <filesystem>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
+#include "tests/artifacts/archives.h"
 #include "tests/integration/cli.h"
 
 namespace shirabe::cmd {
@@ -133,6 +138,131 @@ TEST_F(ConvertAttack, AJobThatACommandLineMakesIsHeldToTheSameRules) {
                                    "--module-name", "m", "--server", "192.0.2.1:1"});
   EXPECT_EQ(server.code, 1);
   EXPECT_THAT(server.err, HasSubstr("--master-image-uri"));
+}
+
+// ---- packages that a file or a command line names
+// ------------------------------------------------
+
+class PackagesAttack : public ConvertAttack {
+ protected:
+  PackagesAttack() {
+    CHECK(MakeDirs(cli_.Path("root")).ok());
+    setenv("THEIRS_ACCESS_KEY", "theirs", 1);
+    setenv("THEIRS_SECRET_KEY", "very-secret", 1);
+    stores_ = cli_.Write(
+        "stores.yaml",
+        absl::StrCat(
+            "stores:\n- {name: kept, type: directory, root: ", cli_.Path("root"),
+            ", namespaces: ['*']}\n- {name: theirs, type: gcs, bucket: theirs, endpoint: "
+            "'http://192.0.2.1:1', namespaces: [blue], credentials: {environment: THEIRS}}\n"));
+  }
+  // A job with these archives of this machine.
+  Outcome Submit(const std::string& archives) {
+    return cli_.Run({"ai-platform", "jobs", "submit", "training", absl::StrCat("job", ++count_),
+                     "--module-name", "trainer.task", "--packages", archives, "--stores", stores_,
+                     "--stream-logs"});
+  }
+  Outcome SubmitBytes(const std::string& bytes) {
+    return Submit(cli_.Write(absl::StrCat("package-", ++count_, ".tar.gz"), bytes));
+  }
+
+  std::string stores_;
+  int count_ = 0;
+};
+
+TEST_F(PackagesAttack, OnlyObjectsOfBucketsAreNamed) {
+  const auto job = [](const std::string& uris) {
+    return "trainingInput: {pythonModule: a, packageUris: [" + uris + "]}\n";
+  };
+  for (const char* uri :
+       {"/etc/passwd", "file:///etc/passwd", "http://169.254.169.254/latest", "s3://bucket/a",
+        "gs://", "gs://bucket", "gs://bucket/", "gs:///a", "gs://../a/b", "gs://BUCKET/a",
+        "'gs://bucket/a,gs://bucket/b'", "'gs://bucket/a@sha256:0'", "'gs://bucket/a b'",
+        "'gs://bucket//etc/passwd'", "\"gs://bucket/a\\nb\"", "'-rf'"}) {
+    ExpectRefused(job(uri), "packageUris");
+  }
+  ExpectRefused(job(std::string("gs://bucket/") + std::string(2'000, 'a')), "packageUris");
+  ExpectRefused(job(absl::StrJoin(std::vector<std::string>(101, "gs://bucket/a"), ", ")),
+                "more than 100");
+}
+
+// Nothing is asked of a store that the namespace may not use, and it is as good as none.
+TEST_F(PackagesAttack, ABucketOfOthersIsAsGoodAsNone) {
+  const auto run = [&](const std::string& uri) {
+    const std::string file =
+        cli_.Write("job.yaml", "trainingInput: {pythonModule: a, packageUris: [" + uri + "]}\n");
+    const absl::Duration began = RealClock()->Monotonic();
+    Outcome outcome = cli_.Run({"run", "-f", file, "--stores", stores_});
+    EXPECT_LT(RealClock()->Monotonic() - began, absl::Seconds(20));
+    EXPECT_EQ(outcome.code, 5) << outcome.err;
+    EXPECT_THAT(outcome.err, AllOf(HasSubstr("trainingInput.packageUris[0]"), HasSubstr("--stores"),
+                                   Not(HasSubstr("very-secret")), Not(HasSubstr("192.0.2.1"))));
+    return outcome.err;
+  };
+  const std::string theirs = run("gs://theirs/a.tar.gz"), none = run("gs://nobody/a.tar.gz");
+  EXPECT_EQ(absl::StrReplaceAll(none, {{"nobody", "theirs"}}), theirs);
+}
+
+TEST_F(PackagesAttack, NoArchiveLeadsOutOfItsFolder) {
+  using artifacts::RawEntry;
+  using artifacts::RawPackage;
+  const RawEntry module{.name = "trainer/task.py", .bytes = "print('ran')\n"};
+  for (const std::vector<RawEntry>& entries : std::vector<std::vector<RawEntry>>{
+           {module, {.name = "../out.py", .bytes = "x"}},
+           {module, {.name = "/tmp/out.py", .bytes = "x"}},
+           {module, {.name = "trainer/link", .type = '2', .target = "/etc/passwd"}},
+           {module, {.name = "trainer/link", .type = '2', .target = "../../../etc/passwd"}},
+           {module, {.name = "trainer/hard", .type = '1', .target = "/etc/passwd"}},
+           {module, {.name = "trainer/device", .type = '3'}},
+           {module, {.name = "trainer/pipe", .type = '6'}},
+           {module, module}}) {
+    const Outcome outcome = SubmitBytes(RawPackage(entries));
+    EXPECT_EQ(outcome.code, 1) << entries[1].name << outcome.err;
+    EXPECT_THAT(outcome.err, HasSubstr("--packages"));
+    EXPECT_THAT(outcome.out, Not(HasSubstr("ran")));
+  }
+  EXPECT_EQ(SubmitBytes("no archive").code, 1);
+  EXPECT_EQ(SubmitBytes("").code, 1);
+  EXPECT_EQ(Submit("/dev/zero").code, 2);
+  EXPECT_EQ(Submit(cli_.Path("root")).code, 2);
+  EXPECT_EQ(Submit("/no/such.tar.gz").code, 2);
+  EXPECT_TRUE(std::filesystem::is_empty(cli_.Path("root"))) << "nothing of them was kept";
+}
+
+// What would be run at an installation is not; lists of a distribution are read as texts of its
+// own.
+TEST_F(PackagesAttack, NothingOfADistributionIsRunOrFollowed) {
+  using artifacts::RawEntry;
+  const std::string ran = cli_.Path("setup-ran");
+  const std::string setup = "open('" + ran + "', 'w')\n";
+  const std::string egg = "trainer-1/trainer.egg-info/";
+  const std::vector<RawEntry> good = {
+      {.name = "trainer-1/setup.py", .bytes = setup},
+      {.name = "trainer-1/conftest.py", .bytes = setup},
+      {.name = "trainer-1/trainer/__init__.py"},
+      {.name = "trainer-1/trainer/task.py", .bytes = "print('ran', __file__)\n"},
+      {.name = egg + "top_level.txt", .bytes = "trainer\n../../etc\n/etc\n"},
+      {.name = egg + "requires.txt", .bytes = "numpy>=1\n\x1b[31mred\n\n[gpu]\ncupy\n"}};
+  const Outcome outcome = SubmitBytes(artifacts::RawPackage(good));
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, AllOf(HasSubstr("ran "), HasSubstr("/trainer/task.py")));
+  EXPECT_THAT(outcome.err, AllOf(HasSubstr("numpy>=1"), HasSubstr("not installed"),
+                                 Not(HasSubstr("\x1b")), Not(HasSubstr("cupy"))));
+  EXPECT_FALSE(cli_.Exists("setup-ran"));
+  // The same module in two packages: which one would it be?
+  const std::string twice = cli_.Write("twice.tar.gz", artifacts::RawPackage(good));
+  const Outcome both = Submit(twice + "," + twice);
+  EXPECT_EQ(both.code, 1);
+  EXPECT_THAT(both.err, HasSubstr("another of the packages has too"));
+  const std::vector<RawEntry> links = {
+      good[0],
+      good[2],
+      good[3],
+      {.name = egg + "PKG-INFO", .bytes = "x"},
+      {.name = egg + "requires.txt", .type = '2', .target = "../trainer/task.py"}};
+  const Outcome followed = SubmitBytes(artifacts::RawPackage(links));
+  EXPECT_EQ(followed.code, 0) << followed.err;
+  EXPECT_THAT(followed.err, Not(HasSubstr("requires")));
 }
 
 }  // namespace

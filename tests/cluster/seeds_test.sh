@@ -29,19 +29,26 @@ ai_platform() {
 
 says() { grep -q -- "$1" "$out" || fail "$2: no \"$1\" in: $(cat "$out")"; }
 
-# One claim that all trials share, as NFS would be one.
-make_claim() {
+# make_volume CLAIM FOLDER MODE: what a claim of that name is given, below the cluster's folder.
+make_volume() {
+  install -d -m 1777 "$CLUSTER/$2"
   kubectl apply -f - >/dev/null <<END
 apiVersion: v1
 kind: PersistentVolume
-metadata: {name: checkpoints}
+metadata: {name: $1}
 spec:
   capacity: {storage: 1Gi}
-  accessModes: [ReadWriteMany]
+  accessModes: [$3]
   storageClassName: ""
-  claimRef: {namespace: default, name: checkpoints}
-  hostPath: {path: $CLUSTER/checkpoints}
----
+  claimRef: {namespace: default, name: $1}
+  hostPath: {path: $CLUSTER/$2}
+END
+}
+
+# One claim that all trials share, as NFS would be one.
+make_claim() {
+  make_volume checkpoints checkpoints ReadWriteMany
+  kubectl apply -f - >/dev/null <<END
 apiVersion: v1
 kind: PersistentVolumeClaim
 metadata: {name: checkpoints, namespace: default}
@@ -63,44 +70,19 @@ example() {
 }
 
 VOLUME='volume: {claim: checkpoints}'
-CLAIM='{name: data, persistentVolumeClaim: {claimName: checkpoints}}'
 
 # ---- a queue in Redis ---------------------------------------------------------------------------
 
-redis() { kubectl exec redis-leader -- redis-cli "$@"; }
+redis() { kubectl exec deployment/redis-queue -- redis-cli "$@"; }
 
+# The example as it is, but for its image and how long its work takes.
 start_queue() {
-  kubectl apply -f - >/dev/null <<END
-apiVersion: v1
-kind: Pod
-metadata: {name: redis-leader, labels: {app: redis}}
-spec:
-  securityContext: $USER_OF_PODS
-  containers:
-    - name: leader
-      image: $IMAGE
-      command: [redis-server, --save, "", --dir, /tmp]
-      args: [--bind, 0.0.0.0, --protected-mode, "no"]
-      ports: [{containerPort: 6379}]
-      readinessProbe: {exec: {command: [redis-cli, ping]}, periodSeconds: 1}
-      volumeMounts: [{name: data, mountPath: /data, subPath: parts}]
-  volumes: [$CLAIM]
----
-apiVersion: v1
-kind: Service
-metadata: {name: redis}
-spec: {selector: {app: redis}, ports: [{port: 6379}]}
-END
-  install -d -m 1777 "$CLUSTER/checkpoints/parts"
-  kubectl wait --for=condition=Ready --timeout=90s pod/redis-leader >/dev/null
-  kubectl exec redis-leader -- python3 deploy/examples/redis-queue/fill.py --data /data --items 9 \
-    >"$out"
-  says '9 of them wait' "fill.py"
-  example redis-queue.yaml -e 's#127.0.0.1:6379#redis:6379#' -e 's#/tmp/digits-parts#/data#' \
-    -e 's#--pause=0.5#--pause=1\n                  - --lease=5#' \
-    -e "s#^    checkpoint:#&\n      $VOLUME#" \
-    -e 's#^\( *\)env:#\1volumeMounts: [{name: data, mountPath: /data, subPath: parts}]\n&#' \
-    -e "s#^\( *\)restartPolicy:#\1volumes: [$CLAIM]\n&#"
+  make_volume redis-queue queue ReadWriteMany
+  make_volume redis-queue-log queue-log ReadWriteOnce
+  install -d -m 1777 "$CLUSTER/queue/parts"
+  sed -e 's#image: .*#image: '"$IMAGE"'#' -e 's#--items=24#--items=9#' \
+    -e 's#^\( *\)- --lease=30#\1- --lease=5\n\1- --pause=1#' \
+    "$SOURCE/deploy/examples/kubernetes/redis-queue.yaml" | kubectl apply -f - >/dev/null
 }
 
 # A machine under one of the workers goes.
@@ -126,7 +108,7 @@ lines = (work / "done").read_text().split()
 done = dict(zip(lines[::2], lines[1::2]))
 assert len(done) == 9, done
 learned = collections.defaultdict(list)
-for folder in (work / "checkpoints/trials/default/redis-queue").glob("redis-queue-?"):
+for folder in (work / "queue/trials/default/redis-queue").glob("redis-queue-?"):
     files = sorted(folder.glob("**/files.json"), key=lambda path: int(path.parent.name))
     learned[folder.name] = json.loads(files[-1].read_text()) if files else []
 for worker, files in learned.items():
@@ -135,6 +117,16 @@ for worker, files in learned.items():
 attempts = json.loads((work / "workers.json").read_text())["items"]
 assert any(one["cause"] == "preempted-eviction" for one in attempts), attempts
 END
+}
+
+# What Redis has said to be done is there after it has lost its pod.
+check_log() {
+  local pod
+  pod=$(kubectl get pods -l app=redis-queue -o name)
+  kubectl delete "$pod" >/dev/null
+  eventually 180 "Redis again" is 1 kubectl get deployment redis-queue \
+    -o 'jsonpath={.status.readyReplicas}'
+  eventually 30 "what was done" is 9 redis hlen digits:done
 }
 
 # ---- code and models in a bucket ----------------------------------------------------------------
@@ -309,7 +301,7 @@ says "Job \[$JOB_NAME\] submitted successfully" submit
 says "^jobId: $JOB_NAME" submit
 ai_platform jobs list >"$out" 2>&1 || fail "list: $(cat "$out")"
 says "^$JOB_NAME " list
-eventually 90 "something done" some_done 2
+eventually 240 "something done" some_done 2
 evict_worker || fail "no worker to evict"
 move_packed
 ai_platform jobs stream-logs "$JOB_NAME" >"$out" 2>&1 || fail "stream-logs: $(cat "$out")"
@@ -344,6 +336,7 @@ step "code, checkpoints and a model by way of a bucket"
 check_packed
 
 step "the queue"
-eventually 120 "the end of the workers" is True condition redis-queue Succeeded
+eventually 240 "the end of the workers" is True condition redis-queue Succeeded
 check_queue
+check_log
 echo ok

@@ -151,6 +151,32 @@ TEST(ConvertTest, EveryScalarOfAFileIsAccountedFor) {
   }
 }
 
+TEST(ConvertTest, PackagesAreKeptForWhatSubmitsTheJob) {
+  const std::string uris = "gs://bucket/a-1.tar.gz,gs://bucket/job/b-2.tar.gz";
+  const auto annotation = [](const Conversion& conversion) {
+    const auto& all = conversion.experiment.metadata().annotations();
+    const auto found = all.find("shirabe.dev/package-uris");
+    return found == all.end() ? "" : found->second;
+  };
+  const std::string packages = "packageUris: [gs://bucket/a-1.tar.gz, gs://bucket/job/b-2.tar.gz]";
+  const Conversion job =
+      Converted("trainingInput: {pythonModule: trainer.task, " + packages + "}\n");
+  EXPECT_EQ(Findings(job), "");
+  EXPECT_EQ(annotation(job), uris);
+  EXPECT_THAT(Lines(job), HasSubstr("changed: trainingInput.packageUris -> metadata.annotations"));
+  const Conversion vertex = Converted(
+      "workerPoolSpecs: [{machineSpec: {machineType: n1-standard-4}, pythonPackageSpec: "
+      "{executorImageUri: executor, pythonModule: trainer.task, " +
+      packages + "}}]\n");
+  EXPECT_EQ(Findings(vertex), "");
+  EXPECT_EQ(annotation(vertex), uris);
+  // An image has its program in it, there as here.
+  const Conversion image =
+      Converted("trainingInput: {masterConfig: {imageUri: i}, " + packages + "}\n");
+  EXPECT_EQ(annotation(image), "");
+  EXPECT_THAT(Lines(image), HasSubstr("left out: trainingInput.packageUris"));
+}
+
 TEST(ConvertTest, WhatTheRulesFindIsSaidOfTheFieldOfTheFile) {
   const std::string swapped =
       Search("", "      - {parameterName: x, type: DOUBLE, minValue: 3, maxValue: 2}\n");

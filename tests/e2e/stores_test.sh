@@ -133,3 +133,60 @@ kill "$serving"
 wait "$serving" 2>/dev/null || true
 serving=
 echo "a job's package went to a server elsewhere"
+
+# Packages that a job of AI Platform names: source distributions in a bucket, as gcloud puts them
+# there, and one of this machine. Nothing else has the module.
+package=$work/package
+mkdir -p "$package" "$work/data/packages"
+cp -r deploy/examples/ai-platform/trainer "$package/trainer"
+rm -rf "$package/trainer/__pycache__"
+cat >"$package/setup.py" <<'END'
+from setuptools import find_packages, setup
+setup(name="trainer", version="0.1", packages=find_packages(),
+      install_requires=["not-installed>=1"])
+END
+python=${XDG_CACHE_HOME:-$HOME/.cache}/shirabe/python/bin/python3
+(cd "$package" && "$python" setup.py -q sdist) >"$work/out" 2>&1 || fail "setup.py sdist"
+sdist=$package/dist/trainer-0.1.tar.gz
+digest=$(sha256sum <"$sdist" | cut -d' ' -f1)
+curl -fsS --aws-sigv4 aws:amz:us-east-1:s3 --user team:of-the-team -X PUT \
+  --data-binary "@$sdist" -H 'Content-Type: application/gzip' \
+  -H "x-amz-content-sha256: $digest" \
+  "http://127.0.0.1:$port/packages/line/0a1b/trainer-0.1.tar.gz" || fail "the upload of a package"
+cat >"$work/google.yaml" <<END
+stores:
+  - name: google
+    type: gcs
+    endpoint: http://127.0.0.1:$port
+    region: us-east-1 # which this server insists on
+    bucket: packages
+    namespaces: [default]
+    credentials: {environment: TEAM}
+END
+sed 1d "$work/google.yaml" >>"$work/stores.yaml"
+uri=gs://packages/line/0a1b/trainer-0.1.tar.gz
+sed "s#^  pythonModule#  packageUris: [$uri]\n&#" deploy/examples/ai-platform/config.yaml \
+  >"$work/packaged.yaml"
+packaged=("$PWD/$shirabe" run -f "$work/packaged.yaml")
+cd "$work" # where no trainer is
+"${packaged[@]}" >"$work/out" 2>&1 && fail "without the bucket's store there is no program"
+grep -q 'trainingInput.packageUris\[0\].*no store of type gcs.*--stores FILE' "$work/out" ||
+  fail "it says which store is missing"
+"${packaged[@]}" --stores "$work/stores.yaml" >"$work/out" 2>&1 || fail "a job with its package"
+grep -q "$uri: sha256:$digest" "$work/out" || fail "it says what was fetched"
+grep -q 'requires not-installed>=1, which is not installed' "$work/out" || fail "what is missing"
+"${packaged[0]}" get experiment packaged -o json >"$work/out"
+grep -q "$uri@sha256:$digest" "$work/out" || fail "the experiment names the package by its digest"
+grep -q '"package": "sha256:' "$work/out" || fail "its trials have it as their code"
+"${packaged[0]}" convert -f "$work/packaged.yaml" -o "$work/converted.yaml" >"$work/out" 2>&1
+sed 's#^  name: packaged#  name: converted#' "$work/converted.yaml" >"$work/named.yaml"
+"${packaged[0]}" run -f "$work/named.yaml" --stores "$work/stores.yaml" >"$work/out" 2>&1 ||
+  fail "what convert has made names the same packages"
+jobs=0
+for packages in "$uri" "$sdist"; do
+  "${packaged[0]}" ai-platform jobs submit training "of-$((++jobs))" --packages "$packages" \
+    --module-name trainer.task --stores "$work/google.yaml" --stream-logs -- --learning_rate 0.2 \
+    >"$work/out" 2>&1 || fail "submit --packages $packages"
+  grep -q '^step 20 of learning rate 0.2' "$work/out" || fail "the output of $packages"
+done
+echo "jobs ran with the packages that they name"

@@ -328,8 +328,22 @@ TEST_F(BackupTest, OneExperimentComesBack) {
   EXPECT_EQ(both.code, 4);
   EXPECT_THAT(both.err, HasSubstr("default/two"));
   EXPECT_EQ(cli_.Run({"restore", file, "three", "--merge"}).code, 3);
+  EXPECT_EQ(cli_.Run({"restore", file, "three", "--dry-run"}).code, 3);
+  // What that name brings, not what the file has.
+  const json whole = Inspect(file)["counts"];
+  const json one = cli_.Json({"restore", "--dry-run", file, "one", "-o", "json"});
+  EXPECT_EQ(one["experiments"].size(), 1u);
+  EXPECT_EQ(one["counts"]["experiments"], 1);
+  for (const char* what : {"trials", "attempts", "observations"}) {
+    EXPECT_EQ(one["counts"][what], 2) << what;
+    EXPECT_EQ(whole[what], 4) << what;
+  }
+  EXPECT_GT(one["counts"]["events"], 0);
+  EXPECT_LT(one["counts"]["events"], whole["events"]);
   const Outcome restored = cli_.Run({"restore", file, "one", "--merge"});
   ASSERT_EQ(restored.code, 0) << restored.err;
+  EXPECT_THAT(restored.out, HasSubstr("1 experiment, 2 trials, 2 observations, of a file with 2 "
+                                      "experiments and "));
   EXPECT_EQ(cli_.Json({"get", "trials", "one", "-o", "json"})["items"].size(), 2u);
 }
 

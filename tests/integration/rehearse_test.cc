@@ -3,7 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "base/file_io.h"
 #include "tests/integration/cli.h"
 #include "tests/support/small_spec.h"
 
@@ -89,6 +93,30 @@ TEST_F(RehearseTest, AProgramThatIsQuickerTheSecondTimeIsTakenAwayAllTheSame) {
   const auto report = nlohmann::json::parse(outcome.out, nullptr, /*allow_exceptions=*/false);
   ASSERT_TRUE(report.is_object()) << outcome.out;
   EXPECT_EQ(report["lostAttempts"].size(), 1u) << outcome.out;
+}
+
+// The program is nowhere but in a store; nothing else goes there.
+TEST_F(RehearseTest, TheProgramOfAStoreIsRehearsed) {
+  ASSERT_TRUE(MakeDirs(cli_.Path("root")).ok());
+  ASSERT_TRUE(MakeDirs(cli_.Path("program")).ok());
+  cli_.Write("program/trial.sh", kCareful);
+  const std::string stores =
+      cli_.Write("stores.yaml", absl::StrCat("stores:\n  - {name: kept, type: directory, root: ",
+                                             cli_.Path("root"), ", namespaces: ['*']}\n"));
+  std::string yaml =
+      Yaml({.name = "rehearsed", .trials = 5, .container = ScriptCommand("trial.sh")});
+  yaml = absl::StrReplaceAll(
+      yaml, {{"\nspec:\n", "\nspec:\n  shirabe: {artifacts: {store: kept, outputs: true}}\n"}});
+  const std::string file = cli_.Write("stored.yaml", yaml);
+  const Outcome outcome = cli_.Run({"rehearse", "-f", file, "--stores", stores, "--code",
+                                    cli_.Path("program"), "--reclaims", "1", "-o", "json"});
+  EXPECT_EQ(outcome.code, 0) << outcome.out << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("\"safe\": true"));
+  int64_t files = 0;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(cli_.Path("root"))) {
+    files += entry.is_regular_file() ? 1 : 0;
+  }
+  EXPECT_EQ(files, 1) << "the package, and no copy of what the trial saved";
 }
 
 TEST_F(RehearseTest, OneThatIgnoresSigtermAndNeverSavesFailsWithBothReasons) {

@@ -17,12 +17,31 @@ LEFT_OUT = ("SHIRABE_", "RANK", "LOCAL_RANK", "WORLD_SIZE", "OMPI_COMM", "PMI_RA
 PATIENCE = 120
 
 
+def find_torch(*more):
+    """A Python that has torch: this one, that of $SHIRABE_TORCH, or of one of more folders."""
+    if importlib.util.find_spec("torch"):
+        return sys.executable
+    for home in (os.environ.get("SHIRABE_TORCH"), *more):
+        python = Path(home or "/nonexistent") / "bin/python3"
+        probe = "import importlib.util as u, sys; sys.exit(u.find_spec('torch') is None)"
+        if python.exists() and subprocess.run([python, "-c", probe]).returncode == 0:
+            return str(python)
+    return None
+
+
+CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+TORCH = find_torch()
+# Starting torch takes its time: of what the benchmarks have installed one test makes use.
+TORCHRUN = find_torch(CACHE / "shirabe/bench/torch")
+NO_TORCH = "no Python with torch: name one in SHIRABE_TORCH (bench/regret/run.sh installs one)"
+
+
 class Attempts:
     """The attempts of one trial, each with a checkpoint folder of its own."""
 
-    def __init__(self, folder, script, arguments):
+    def __init__(self, folder, script, arguments, python=sys.executable):
         self.folder = folder
-        self.command = [sys.executable, str(EXAMPLES / script), *arguments]
+        self.command = [python, str(EXAMPLES / script), *arguments]
         self.count = 0
 
     def environment(self, resume):
@@ -127,10 +146,10 @@ class Digits(Example):
         self.assertIsInstance(lines[0]["validation-accuracy"], str)
 
 
-@unittest.skipUnless(importlib.util.find_spec("torch"), "torch is not installed")
+@unittest.skipUnless(TORCH, NO_TORCH)
 class Torch(Example):
     def attempts(self, *arguments):
-        return Attempts(self.folder, "torch/train.py", arguments)
+        return Attempts(self.folder, "torch/train.py", arguments, TORCH)
 
     def test_resumes_with_the_same_numbers(self):
         self.check_exact_resume(self.attempts("--epochs=4"))
@@ -156,12 +175,12 @@ class Torch(Example):
         self.assertEqual(attempts.saved(1), [1, 2])
 
 
-@unittest.skipUnless(importlib.util.find_spec("torch"), "torch is not installed")
+@unittest.skipUnless(TORCHRUN, NO_TORCH)
 class Torchrun(Example):
     """torchrun.yaml: two ranks, started by torchrun."""
 
     def attempts(self, *arguments):
-        attempts = Attempts(self.folder, "torch/train.py", arguments)
+        attempts = Attempts(self.folder, "torch/train.py", arguments, TORCHRUN)
         launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
         attempts.command[1:1] = launcher
         return attempts

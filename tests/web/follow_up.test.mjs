@@ -32,7 +32,7 @@ before(async () => {
 });
 
 test("it is awaited, runs, and has succeeded, without a reload", async () => {
-  await create("deploy", { then: "echo on", held: true });
+  await create("deploy", { then: "true", held: true });
   await on(server, "#/e/default/deploy", async (page) => {
     const panel = panelOf(page);
     await panel.getByText("It is run once the experiment has succeeded.").waitFor();
@@ -40,7 +40,11 @@ test("it is awaited, runs, and has succeeded, without a reload", async () => {
     await panel.getByText("running", { exact: true }).waitFor();
     await panel.getByText("Running for").waitFor();
     await panel.getByText("shirabe logs deploy/on-success").waitFor();
+    assert.equal(await panel.getByRole("log").count(), 0);
+    await panel.getByRole("button", { name: "Show the log" }).click();
+    await panel.getByText("No output yet").waitFor();
     open(GATE, "deploy");
+    await panel.getByRole("log").getByText(/^serving deploy-\d/).waitFor();
     await panel.getByText("succeeded", { exact: true }).waitFor();
     const { status } = await server.call(
       "GET", "/api/v1/namespaces/default/experiments/deploy");
@@ -54,6 +58,30 @@ test("it is awaited, runs, and has succeeded, without a reload", async () => {
     await panel.getByRole("row", { name: /^State succeeded/ }).waitFor();
   });
 });
+
+test("the log of an attempt has an address, is text and nothing else, and goes away again",
+  async () => {
+    await create("printing", { then: "echo '<b>bold</b>'; printf '\\033[31mred\\033[0m\\n'" });
+    open(GATE, "printing");
+    await on(server, "#/e/default/printing?job=1", async (page) => {
+      const panel = panelOf(page);
+      await panel.getByText("This is all of it.").waitFor();
+      const text = await panel.getByRole("log").innerText();
+      assert.match(text, /^<b>bold<\/b>\nred\n/);
+      assert.equal(await panel.getByRole("log").locator("b").count(), 0);
+      assert.deepEqual(await violations(page), []);
+      await panel.getByRole("button", { name: "Hide the log" }).click();
+      assert.equal(await panel.getByRole("log").count(), 0);
+      assert.doesNotMatch(await page.evaluate(() => location.hash), /job=/);
+    });
+    // An attempt that there is not is none.
+    for (const wrong of ["2", "-1", "0", "1e9", "../../trials/1"]) {
+      await on(server, `#/e/default/printing?job=${encodeURIComponent(wrong)}`, async (page) => {
+        await panelOf(page).getByRole("button", { name: "Show the log" }).waitFor();
+        assert.equal(await panelOf(page).getByRole("log").count(), 0);
+      });
+    }
+  });
 
 test("one that failed says why, light and dark", async () => {
   await create("broken", { then: "exit 3" });

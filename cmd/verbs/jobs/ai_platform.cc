@@ -34,6 +34,7 @@ StatusOr<int> ListJobs(const JobFlags& flags, const std::string&) {
     PrintTrees(TreeFlags(flags), trees);
     return kOk;
   }
+  if (experiments.empty()) ProgressLine("Listed 0 items.");
   view::Table table({"JOB_ID", "STATUS", "CREATED"});
   for (const v1::Experiment& experiment : experiments) {
     table.Add({experiment.metadata().name(), JobState(experiment),

@@ -36,8 +36,8 @@ constexpr FieldFlag kFieldFlags[] = {
     {"--network", "network", "NAME", "accepted; means nothing here"}};
 
 // Flags of gcloud's that change nothing here.
-constexpr const char* kIgnoredFlags[] = {"--project",  "--account",   "--staging-bucket",
-                                         "--packages", "--verbosity", "--task-name"};
+constexpr const char* kIgnoredFlags[] = {"--project", "--account", "--staging-bucket",
+                                         "--verbosity", "--task-name"};
 
 // basic-gpu as a file has it.
 std::string TierWord(const std::string& tier) {
@@ -70,6 +70,9 @@ void AddJobFlags(Options& options, JobFlags* flags, ParsedTexts* texts) {
   options.Text("--config", &flags->config, "FILE", "submit: a job of AI Platform in YAML");
   options.Text("--package-path", &flags->package_path, "DIR",
                "submit: a Python package of this machine that has the module");
+  options.Texts("--packages", &flags->packages, "PATH,…",
+                "submit: archives of Python (tar.gz) beside it, of this machine or gs://BUCKET/"
+                "OBJECT of a store");
   for (size_t i = 0; i < std::size(kFieldFlags); ++i) {
     options.Text(kFieldFlags[i].flag, &texts->fields[i], kFieldFlags[i].metavar,
                  std::string("submit: ") + kFieldFlags[i].help);
@@ -117,8 +120,8 @@ StatusOr<bool> ParseJobFlags(const Arguments& given, JobFlags* flags) {
   options.Arguments("jobs VERB", &flags->words, 0, 20);
   options.Text(
       "--stores", &flags->globals.stores, "FILE",
-      "submit to a server elsewhere: the administrator's stores, in YAML, that the package "
-      "may go to (default stores.yaml in $SHIRABE_HOME)");
+      "submit to a server elsewhere, or with packages in buckets: the administrator's stores, in "
+      "YAML, that they come from and may go to (default stores.yaml in $SHIRABE_HOME)");
   AddGlobals(options, &flags->globals);
   ASSIGN_OR_RETURN(const bool done, ParseAll(options, flags->globals, arguments));
   if (done) return true;

@@ -19,8 +19,9 @@ struct JobFlags {
   Arguments user_args;  // what stands after "--"
   std::string config;
   std::string package_path;
-  std::vector<std::string> labels;  // KEY=VALUE,…
-  std::string master_accelerator;   // count=N,type=TYPE
+  std::vector<std::string> packages;  // PATH,… each: tar.gz of this machine or gs://BUCKET/OBJECT
+  std::vector<std::string> labels;    // KEY=VALUE,…
+  std::string master_accelerator;     // count=N,type=TYPE
   std::string scale_tier;
   // Of trainingInput, by path, as texts: those that are given.
   std::vector<std::pair<std::string, std::string>> fields;

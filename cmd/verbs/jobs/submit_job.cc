@@ -9,6 +9,7 @@
 #include "base/printable.h"
 #include "cmd/api_server_proxy.h"
 #include "cmd/code_upload.h"
+#include "cmd/job_packages.h"
 #include "cmd/session.h"
 #include "cmd/spec_file.h"
 #include "cmd/terminal.h"
@@ -79,9 +80,16 @@ const std::string* ImageOf(const v1::Experiment& experiment) {
   return image == container.fields().end() ? nullptr : &image->second.string_value();
 }
 
+// Whether packages are fetched, and uploaded as one that has the local one in it.
+bool HasPackages(const JobFlags& flags, const v1::Experiment& experiment) {
+  return !flags.packages.empty() || !experiment::PackageUrisOf(experiment).empty();
+}
+
 // Where a package of this machine can go to for a server elsewhere; null = nowhere.
-StatusOr<StoreTablePtr> StoresForPackage(const JobFlags& flags, Ground ground) {
-  if (ground != Ground::kOtherMachine || flags.package_path.empty()) return StoreTablePtr();
+StatusOr<StoreTablePtr> StoresForPackage(const JobFlags& flags, Ground ground, bool packages) {
+  if (ground != Ground::kOtherMachine || (flags.package_path.empty() && !packages)) {
+    return StoreTablePtr();
+  }
   ASSIGN_OR_RETURN(const client::StateLocation place, StateLocationOf(flags.globals));
   return FindStores(flags.globals, place);
 }
@@ -97,6 +105,27 @@ Status UploadPackage(const JobFlags& flags, const StoreTablePtr& stores,
                    UploadCode({.folder = parent, .only = name, .store = "", .prefix = ""}, stores,
                               experiment.metadata().namespace_()));
   return absl::OkStatus();
+}
+
+// On this machine the package of --package-path is found where it lies.
+Status BringPackages(const JobFlags& flags, Ground ground, const StoreTablePtr& stores,
+                     v1::Experiment& experiment) {
+  if (!HasPackages(flags, experiment)) {
+    return stores == nullptr ? absl::OkStatus() : UploadPackage(flags, stores, experiment);
+  }
+  MorePackages more;
+  for (const std::string& text : flags.packages) {
+    for (const auto& part : absl::StrSplit(text, ',', absl::SkipEmpty())) {
+      more.archives.emplace_back(part);
+    }
+  }
+  if (ground == Ground::kOtherMachine && !flags.package_path.empty()) {
+    ASSIGN_OR_RETURN(const std::string parent, PackageParent(flags));
+    std::error_code error;
+    more.folder = std::filesystem::weakly_canonical(flags.package_path, error).string();
+  }
+  ASSIGN_OR_RETURN(const client::StateLocation place, StateLocationOf(flags.globals));
+  return FetchPackages(experiment, more, flags.globals, place);
 }
 
 // What is elsewhere does not get the files of this machine, but by a store.
@@ -136,9 +165,8 @@ StatusOr<v1::Experiment> MakeJob(const JobFlags& flags, const std::string& name,
   const SpecFile converted = SpecFileFrom(shown, convert::ConvertTrainingJob(job));
   RETURN_IF_ERROR(ReportFindings(converted));
   for (const auto& [flag, value] : flags.ignored) {
-    if (flag == "--packages" || flag == "--staging-bucket") {
-      Warn(flag + " " + value + ": left out: packages are not copied anywhere");
-    }
+    if (flag != "--staging-bucket") continue;
+    Warn(flag + " " + value + ": left out: packages go to a store of the administrator");
   }
   return converted.documents[0].experiment;
 }
@@ -161,6 +189,7 @@ StatusOr<int> RunJobHere(const JobFlags& flags, const v1::Experiment& made) {
   ASSIGN_OR_RETURN(const LocalSession session, OpenLocal(flags.globals, /*read_only=*/false));
   v1::Experiment experiment = made;
   experiment.mutable_metadata()->set_namespace_(session.place.ns);
+  RETURN_IF_ERROR(BringPackages(flags, Ground::kThisMachine, nullptr, experiment));
   const ExperimentKey key = experiment::KeyOf(experiment);
   RETURN_IF_ERROR(session.client->Submit(experiment, {.absent = true}).status());
   ProgressLine("Job [" + key.name + "] submitted successfully.");
@@ -205,13 +234,14 @@ StatusOr<int> SubmitJob(const JobFlags& flags, const std::string& name) {
   RETURN_IF_ERROR(JobKey(name, "default").status());
   ASSIGN_OR_RETURN(const Ground ground, FindGround(flags.globals));
   ASSIGN_OR_RETURN(v1::Experiment experiment, MakeJob(flags, name, ground));
-  ASSIGN_OR_RETURN(const StoreTablePtr stores, StoresForPackage(flags, ground));
+  ASSIGN_OR_RETURN(const StoreTablePtr stores,
+                   StoresForPackage(flags, ground, HasPackages(flags, experiment)));
   if (stores == nullptr) RETURN_IF_ERROR(CheckCodeIsThere(flags, ground, experiment));
   ASSIGN_OR_RETURN(const Access access, FindAccessOf(flags.globals));
   if (access.server.empty() && flags.stream_logs) return RunJobHere(flags, experiment);
   ASSIGN_OR_RETURN(const Session session, OpenSession(flags.globals, /*read_only=*/false));
   experiment.mutable_metadata()->set_namespace_(session.ns);
-  if (stores != nullptr) RETURN_IF_ERROR(UploadPackage(flags, stores, experiment));
+  RETURN_IF_ERROR(BringPackages(flags, ground, stores, experiment));
   const ExperimentKey key = experiment::KeyOf(experiment);
   RETURN_IF_ERROR(session.client->Submit(experiment, {.absent = true}).status());
   ProgressLine("Job [" + key.name + "] submitted successfully.");

@@ -111,6 +111,10 @@ Status ReportContent::Collect(const ReportChoice& choice, ReportFile& file) {
       "Values of environment variables and HTTP headers, and what is named as a password, token "
       "or key or looks like one, here and in all texts. A secret of another name is not known as "
       "one: read what you send.");
+  if (choice.logs) {
+    const auto& job = experiment_.status().shirabe().on_success();
+    RETURN_IF_ERROR(AddLogsOf("/on-success", job.attempts()));
+  }
   if (!choice.logs) LeaveOut("Logs (--logs adds the end of those of the trials with a page).");
   return absl::OkStatus();
 }
@@ -336,9 +340,12 @@ Status ReportContent::AddObservations(int64_t number) {
 
 Status ReportContent::AddLogs(int64_t number) {
   ASSIGN_OR_RETURN(const v1::Trial trial, client_.GetTrial({facts_.experiment, number}));
-  for (int64_t attempt = 1; attempt <= trial.attempts(); ++attempt) {
-    const std::string target =
-        absl::StrCat(base_, "/trials/", number, "/attempts/", attempt, "/log");
+  return AddLogsOf(absl::StrCat("/trials/", number), trial.attempts());
+}
+
+Status ReportContent::AddLogsOf(const std::string& what, int64_t attempts) {
+  for (int64_t attempt = 1; attempt <= attempts; ++attempt) {
+    const std::string target = absl::StrCat(base_, what, "/attempts/", attempt, "/log");
     auto reply = routes_.GetTail(target, kLogBytes);
     if (absl::IsNotFound(reply.status())) continue;  // nothing was printed, or it has been pruned
     RETURN_IF_ERROR(reply.status());

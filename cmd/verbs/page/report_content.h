@@ -45,6 +45,8 @@ class ReportContent {
   Status AddTrialPages(const Trials& trials, const ReportChoice& choice);
   Status AddTrialPage(int64_t number, bool logs);
   Status AddLogs(int64_t number);
+  // The end of each; `what` has the attempts, below the experiment.
+  Status AddLogsOf(const std::string& what, int64_t attempts);
   Status AddObservations(int64_t number);
   Status Add(const std::string& target);
   // A picture that cannot be made is left out, and why is said.

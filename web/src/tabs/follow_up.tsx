@@ -1,5 +1,8 @@
 // What follows the experiment (spec.shirabe.onSuccess): one job, whether it waits, runs or has
-// ended, and why.
+// ended, why, and what it prints.
+import type { ComponentType } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import { pathOf } from "../api/experiments.js";
 import type { Experiment, FollowUpStatus } from "../api/records.js";
 import { numberOf } from "../api/records.js";
 import { age, clock, count, duration, money, plural, shellWord, short } from "../format.js";
@@ -10,7 +13,7 @@ import { Facts, factTable } from "../ui/facts.js";
 import type { Fact } from "../ui/facts.js";
 import { Panel } from "../ui/panel.js";
 import { State } from "../ui/state.js";
-import { link } from "../url.js";
+import { link, param, setParams } from "../url.js";
 
 // Why it is as it is; before the experiment has succeeded it has no record of its own.
 export function followUpReason(experiment: Experiment): string {
@@ -68,6 +71,58 @@ function Given(props: { status: FollowUpStatus }) {
   );
 }
 
+type LogPart = ComponentType<{ path: string; tail: boolean }>;
+
+// Loaded when a log is first asked for.
+function AttemptLog(props: { path: string }) {
+  const [part, setPart] = useState<{ Shown: LogPart | null }>();
+  useEffect(() => {
+    import("../tabs/log.js").then(
+      ({ Following }) => setPart({ Shown: Following }),
+      () => setPart({ Shown: null }),
+    );
+  }, []);
+  if (part === undefined) return <div aria-busy="true" />;
+  if (part.Shown === null) {
+    return <p class="problem">This part could not be loaded: load the page again.</p>;
+  }
+  return <part.Shown path={props.path} tail />;
+}
+
+// The attempt whose log is shown stands in the address: 0 = none is.
+function FollowUpLog(props: { attempts: number }) {
+  const { key } = useShared();
+  const asked = Math.floor(Number(param("job")));
+  const shown = asked >= 1 && asked <= props.attempts ? asked : 0;
+  const show = (attempt: number) => setParams({ job: attempt > 0 ? attempt : "" });
+  const numbers = Array.from({ length: props.attempts }, (_, i) => i + 1);
+  const command = `shirabe logs ${shellWord(`${key.name}/on-success`)}${namespaceFlag(key)}`;
+  return (
+    <>
+      <div class="tools">
+        <button
+          aria-expanded={shown > 0}
+          onClick={() => show(shown > 0 ? 0 : props.attempts)}
+        >
+          {shown > 0 ? "Hide the log" : "Show the log"}
+        </button>
+        {shown > 0 && props.attempts > 1 && (
+          <label>
+            Attempt
+            <select value={shown} onChange={(event) => show(Number(event.currentTarget.value))}>
+              {numbers.map((one) => <option key={one} value={one}>{one}</option>)}
+            </select>
+          </label>
+        )}
+        <span class="dim">
+          as <code>{command}</code>
+        </span>
+      </div>
+      {shown > 0 && <AttemptLog path={`${pathOf(key)}/on-success/attempts/${shown}/log`} />}
+    </>
+  );
+}
+
 export function FollowUp() {
   const { key, experiment } = useShared();
   const now = useNow(1000);
@@ -76,7 +131,6 @@ export function FollowUp() {
   const state = status?.phase ?? (isEnded(experiment) ? "Skipped" : "Created");
   const reason = followUpReason(experiment);
   const facts = status ? factsOf(status, currencyOf(experiment), now) : [];
-  const log = `shirabe logs ${shellWord(`${key.name}/on-success`)}${namespaceFlag(key)}`;
   return (
     <Panel
       title="What follows"
@@ -91,11 +145,7 @@ export function FollowUp() {
       {reason !== "" && <p class="pre">{reason}</p>}
       {status && <Given status={status} />}
       {facts.length > 0 && <Facts facts={facts} />}
-      {(status?.attempts ?? 0) > 0 && (
-        <p class="dim">
-          Its log: <code>{log}</code>
-        </p>
-      )}
+      {(status?.attempts ?? 0) > 0 && <FollowUpLog attempts={status?.attempts ?? 0} />}
     </Panel>
   );
 }

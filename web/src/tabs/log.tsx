@@ -120,7 +120,8 @@ export default function Log(props: { view: TrialView }) {
   );
 }
 
-function Following(props: { path: string; tail: boolean }) {
+// Also of what is no trial (tabs/follow_up.tsx).
+export function Following(props: { path: string; tail: boolean }) {
   const log = useLog(props.path);
   return (
     <>
