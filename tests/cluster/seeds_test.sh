@@ -313,6 +313,14 @@ import json, sys
 job = json.load(open(sys.argv[1]))
 assert job["state"] == "SUCCEEDED" and job["trainingOutput"]["completedTrialCount"] == 4, job
 END
+mkdir -p "$CLUSTER/local/hello"
+touch "$CLUSTER/local/hello/__init__.py"
+echo 'print("said by a package of this machine")' >"$CLUSTER/local/hello/task.py"
+TEAM_ACCESS_KEY=team TEAM_SECRET_KEY=$SECRET ai_platform jobs submit training packaged \
+  --package-path "$CLUSTER/local/hello" --module-name hello.task --master-image-uri "$IMAGE" \
+  --stores "$CLUSTER/stores/stores.yaml" >"$out" 2>&1 || fail "a package: $(cat "$out")"
+ai_platform jobs stream-logs packaged >"$out" 2>&1 || fail "its log: $(cat "$out")"
+says 'said by a package of this machine' "its log"
 ai_platform jobs submit training endless --module-name http.server --master-image-uri "$IMAGE" \
   -- 0 --bind 127.0.0.1 >"$out" 2>&1 || fail "an endless job: $(cat "$out")"
 ai_platform jobs cancel endless >"$out" 2>&1 || fail "cancel: $(cat "$out")"

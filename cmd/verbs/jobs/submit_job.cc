@@ -87,7 +87,7 @@ bool HasPackages(const JobFlags& flags, const v1::Experiment& experiment) {
 
 // Where a package of this machine can go to for a server elsewhere; null = nowhere.
 StatusOr<StoreTablePtr> StoresForPackage(const JobFlags& flags, Ground ground, bool packages) {
-  if (ground != Ground::kOtherMachine || (flags.package_path.empty() && !packages)) {
+  if (ground == Ground::kThisMachine || (flags.package_path.empty() && !packages)) {
     return StoreTablePtr();
   }
   ASSIGN_OR_RETURN(const client::StateLocation place, StateLocationOf(flags.globals));
@@ -119,7 +119,7 @@ Status BringPackages(const JobFlags& flags, Ground ground, const StoreTablePtr& 
       more.archives.emplace_back(part);
     }
   }
-  if (ground == Ground::kOtherMachine && !flags.package_path.empty()) {
+  if (ground != Ground::kThisMachine && !flags.package_path.empty()) {
     ASSIGN_OR_RETURN(const std::string parent, PackageParent(flags));
     std::error_code error;
     more.folder = std::filesystem::weakly_canonical(flags.package_path, error).string();
@@ -128,23 +128,32 @@ Status BringPackages(const JobFlags& flags, Ground ground, const StoreTablePtr& 
   return FetchPackages(experiment, more, flags.globals, place);
 }
 
-// What is elsewhere does not get the files of this machine, but by a store.
-Status CheckCodeIsThere(const JobFlags& flags, Ground ground, const v1::Experiment& experiment) {
-  if (ground == Ground::kThisMachine) return absl::OkStatus();
+// What is elsewhere does not get the files of this machine, but by a store (`stored`); and pods
+// need an image in any case.
+Status CheckCodeIsThere(const JobFlags& flags, Ground ground, bool stored,
+                        const v1::Experiment& experiment) {
+  const bool pods = ground == Ground::kCluster;
+  if (ground == Ground::kThisMachine || (stored && !pods)) return absl::OkStatus();
   const std::string* image = ImageOf(experiment);
-  const std::string where = ground == Ground::kCluster ? "the cluster" : "the server's machine";
-  if (image == nullptr || *image == convert::kNoImage) {
+  const std::string where = pods ? "the cluster" : "the server's machine";
+  const bool no_image = image == nullptr || *image == convert::kNoImage;
+  if (no_image && stored) {
+    return absl::FailedPreconditionError(
+        "the package comes from a store, and what runs it is missing: name an image that has "
+        "Python "
+        "with --master-image-uri IMAGE (or trainingInput.masterConfig.imageUri)");
+  }
+  if (no_image) {
     return absl::FailedPreconditionError(absl::StrCat(
         "the code of the job would not be there: no files of this machine are copied to ", where,
-        ground == Ground::kOtherMachine ? ", but by a store (--stores FILE)" : "",
-        ". Build an image that has ",
+        ", but by a store (--stores FILE). Build an image that has ",
         flags.package_path.empty() ? "the module" : Quoted(flags.package_path),
         " in its working directory or PYTHONPATH, and name it with --master-image-uri IMAGE (or "
         "trainingInput.masterConfig.imageUri)"));
   }
-  if (!flags.package_path.empty()) {
+  if (!stored && !flags.package_path.empty()) {
     Warn(absl::StrCat("--package-path ", flags.package_path, " is not copied to ", where,
-                      ": the image ", *image, " must have it"));
+                      " without a store (--stores FILE): the image ", *image, " must have it"));
   }
   return absl::OkStatus();
 }
@@ -236,7 +245,7 @@ StatusOr<int> SubmitJob(const JobFlags& flags, const std::string& name) {
   ASSIGN_OR_RETURN(v1::Experiment experiment, MakeJob(flags, name, ground));
   ASSIGN_OR_RETURN(const StoreTablePtr stores,
                    StoresForPackage(flags, ground, HasPackages(flags, experiment)));
-  if (stores == nullptr) RETURN_IF_ERROR(CheckCodeIsThere(flags, ground, experiment));
+  RETURN_IF_ERROR(CheckCodeIsThere(flags, ground, stores != nullptr, experiment));
   ASSIGN_OR_RETURN(const Access access, FindAccessOf(flags.globals));
   if (access.server.empty() && flags.stream_logs) return RunJobHere(flags, experiment);
   ASSIGN_OR_RETURN(const Session session, OpenSession(flags.globals, /*read_only=*/false));
