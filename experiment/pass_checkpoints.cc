@@ -38,6 +38,17 @@ void AddCheckpointEvent(const TrialEdit& edit, const v1::Checkpoint& checkpoint)
       absl::StrFormat("at step %d (%s)", checkpoint.step(), FormatBytes(checkpoint.bytes())));
 }
 
+// Whether that is news. What has been copied stays so: after a restart of the process that copies,
+// it is under way once more until the store has said that it is there.
+bool RecordCopy(const TrialEdit& edit, const v1::Checkpoint& known, v1::CopyState copy) {
+  if (copy == v1::COPY_NONE || copy == known.copy()) return false;
+  if (!known.gone().empty() || known.copy() == v1::COPY_MADE) return false;
+  v1::Checkpoint changed = known;
+  changed.set_copy(copy);
+  edit.trial.PutCheckpoint(std::move(changed));
+  return true;
+}
+
 void WarnOverdue(const TrialEdit& edit) {
   const v1::CheckpointPolicy& policy = edit.in.state.experiment().spec().shirabe().checkpoint();
   const double interval =
@@ -90,9 +101,12 @@ bool HasNewCheckpoint(const TrialDelta& trial, const trial::AttemptStatus& obser
 
 // New ones are recorded with what has been read of the metrics by now.
 Status RecordCheckpoints(const TrialEdit& edit, const trial::AttemptStatus& observed) {
-  bool has_new = false;
+  bool changed = false;
   for (const v1::Checkpoint& reported : observed.checkpoints) {
-    if (edit.trial.FindCheckpoint(reported) != nullptr) continue;
+    if (const v1::Checkpoint* known = edit.trial.FindCheckpoint(reported)) {
+      changed |= RecordCopy(edit, *known, reported.copy());
+      continue;
+    }
     v1::Attempt& attempt = edit.trial.mutable_attempt();
     v1::Checkpoint checkpoint = reported;
     *checkpoint.mutable_counts() = attempt.cursor().counts();
@@ -103,9 +117,9 @@ Status RecordCheckpoints(const TrialEdit& edit, const trial::AttemptStatus& obse
     edit.trial.PutCheckpoint(std::move(checkpoint));
     edit.trial.mutable_memory().saved_at = edit.in.monotonic;
     edit.trial.mutable_memory().overdue_warned = false;
-    has_new = true;
+    changed = true;
   }
-  if (has_new) PruneOld(edit);
+  if (changed) PruneOld(edit);
   WarnOverdue(edit);
   return absl::OkStatus();
 }

@@ -25,6 +25,24 @@ std::vector<v1::Checkpoint> Candidates(const std::vector<v1::Checkpoint>& all, i
   return candidates;
 }
 
+namespace {
+
+// Of those that are there, the newest first.
+std::set<Id> CopiesToKeep(const std::vector<v1::Checkpoint>& there) {
+  std::set<Id> kept;
+  const v1::Checkpoint* next = nullptr;  // the oldest under way that is newer than every copy
+  for (const v1::Checkpoint& checkpoint : there) {
+    if (checkpoint.copy() == v1::COPY_UNDER_WAY) next = &checkpoint;
+    if (checkpoint.copy() != v1::COPY_MADE) continue;
+    kept.insert(IdOf(checkpoint));
+    break;
+  }
+  if (next != nullptr) kept.insert(IdOf(*next));
+  return kept;
+}
+
+}  // namespace
+
 std::vector<v1::Checkpoint> SelectPrunable(const std::vector<v1::Checkpoint>& all,
                                            const v1::ExperimentSpec& spec,
                                            const std::set<int64_t>& pinned) {
@@ -32,7 +50,7 @@ std::vector<v1::Checkpoint> SelectPrunable(const std::vector<v1::Checkpoint>& al
   const size_t latest = std::max(1, keep.has_latest() ? keep.latest() : 1);
   const size_t best = std::max(0, keep.has_best() ? keep.best() : 1);
   std::vector<v1::Checkpoint> there = Candidates(all, 0);
-  std::set<Id> kept;
+  std::set<Id> kept = CopiesToKeep(there);
   for (size_t i = 0; i < std::min(latest, there.size()); ++i) kept.insert(IdOf(there[i]));
   std::vector<v1::Checkpoint> ranked = there;
   std::erase_if(ranked, [](const v1::Checkpoint& c) { return !c.has_objective(); });

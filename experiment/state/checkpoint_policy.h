@@ -19,7 +19,9 @@ inline constexpr char kPruned[] = "pruned";
 std::vector<v1::Checkpoint> Candidates(const std::vector<v1::Checkpoint>& all, int64_t at_most);
 
 // What the policy does not keep: neither among the latest nor among the best by objective, nor at
-// a step in `pinned`, from which another trial may still start.
+// a step in `pinned`, from which another trial may still start. Where copies are made, the newest
+// that has one is kept too, and the next whose copy is under way: a machine may be lost at any
+// time, and a program may save faster than a store takes it.
 std::vector<v1::Checkpoint> SelectPrunable(const std::vector<v1::Checkpoint>& all,
                                            const v1::ExperimentSpec& spec,
                                            const std::set<int64_t>& pinned);

@@ -3,6 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
+
+#include "tests/experiment/reconciler_fixture.h"
+
 namespace shirabe::experiment {
 namespace {
 
@@ -57,9 +61,82 @@ TEST(SelectPrunable, NeverWhatAnotherTrialStartsFrom) {
   EXPECT_THAT(Steps(SelectPrunable(all, Keep(1, 1), {10})), ElementsAre(20));
 }
 
+v1::Checkpoint Copied(int64_t step, v1::CopyState state) {
+  v1::Checkpoint checkpoint = At(step);
+  checkpoint.set_copy(state);
+  return checkpoint;
+}
+
+TEST(SelectPrunable, NeitherTheNewestCopyNorTheNextUnderWay) {
+  const auto made = v1::COPY_MADE, under_way = v1::COPY_UNDER_WAY;
+  const std::vector<v1::Checkpoint> all = {Copied(10, made),      Copied(20, made),
+                                           Copied(30, under_way), Copied(40, under_way),
+                                           Copied(50, under_way), Copied(60, under_way)};
+  EXPECT_THAT(Steps(SelectPrunable(all, Keep(0, 1), {})), ElementsAre(50, 40, 10))
+      << "the copy at 20 is all that a lost machine leaves, and 30 is copied next";
+}
+
+TEST(SelectPrunable, TheFirstCopyIsAwaitedHoweverFastTheProgramSaves) {
+  const std::vector<v1::Checkpoint> all = {Copied(10, v1::COPY_UNDER_WAY),
+                                           Copied(20, v1::COPY_UNDER_WAY),
+                                           Copied(30, v1::COPY_UNDER_WAY)};
+  EXPECT_THAT(Steps(SelectPrunable(all, Keep(0, 1), {})), ElementsAre(20));
+}
+
+TEST(SelectPrunable, WhatCouldNotBeCopiedIsNotAwaited) {
+  const std::vector<v1::Checkpoint> all = {Copied(10, v1::COPY_FAILED), Copied(20, v1::COPY_FAILED),
+                                           Copied(30, v1::COPY_UNDER_WAY)};
+  EXPECT_THAT(Steps(SelectPrunable(all, Keep(0, 1), {})), ElementsAre(20, 10));
+}
+
 TEST(SelectPrunable, NeverTheLastOne) {
   EXPECT_THAT(SelectPrunable({At(10)}, Keep(0, 0), {}), IsEmpty());
   EXPECT_THAT(SelectPrunable({}, Keep(1, 1), {}), IsEmpty());
+}
+
+class CopiedCheckpointsTest : public ReconcilerTest {
+ protected:
+  CopiedCheckpointsTest() {
+    Create("  parallelTrialCount: 1\n  shirabe: {checkpoint: {keep: {best: 0, latest: 1}}}\n");
+    Pass();  // makes the trial
+  }
+
+  // What is seen of the attempt: its checkpoints, by step.
+  void Observe(const std::map<int64_t, v1::CopyState>& copies) {
+    trial::AttemptStatus running;
+    *running.placement.mutable_start_time() = ToProto(clock_.Now());
+    for (const auto& [step, copy] : copies) {
+      v1::Checkpoint& save = running.checkpoints.emplace_back(At(step));
+      save.set_namespace_(kKey.ns);
+      save.set_experiment(kKey.name);
+      save.set_trial(1);
+      save.set_copy(copy);
+    }
+    executor_.observed = running;
+    clock_.Advance(absl::Seconds(1));
+    Pass();
+  }
+  std::vector<int64_t> Kept() const {
+    std::vector<v1::Checkpoint> all;
+    for (const auto& row : *store_->ListCheckpoints({kKey, 1})) all.push_back(row.record);
+    return Steps(Candidates(all, 0));
+  }
+};
+
+TEST_F(CopiedCheckpointsTest, TheCopyStaysUntilThereIsANewerOne) {
+  Observe({{1, v1::COPY_MADE}});
+  Observe({{1, v1::COPY_MADE}, {2, v1::COPY_UNDER_WAY}});
+  Observe({{1, v1::COPY_MADE}, {2, v1::COPY_UNDER_WAY}, {3, v1::COPY_UNDER_WAY}});
+  EXPECT_THAT(Kept(), ElementsAre(3, 2, 1));
+  Observe({{1, v1::COPY_MADE}, {2, v1::COPY_MADE}, {3, v1::COPY_UNDER_WAY}});
+  EXPECT_THAT(Kept(), ElementsAre(3, 2)) << "no new one was saved, and 1 is not needed any more";
+}
+
+TEST_F(CopiedCheckpointsTest, WhatWasCopiedStaysSoAfterARestartOfWhatCopies) {
+  Observe({{1, v1::COPY_MADE}, {2, v1::COPY_UNDER_WAY}});
+  Observe({{1, v1::COPY_NONE}, {2, v1::COPY_NONE}});
+  Observe({{1, v1::COPY_UNDER_WAY}, {2, v1::COPY_UNDER_WAY}, {3, v1::COPY_UNDER_WAY}});
+  EXPECT_THAT(Kept(), ElementsAre(3, 2, 1));
 }
 
 }  // namespace

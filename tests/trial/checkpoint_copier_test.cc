@@ -79,6 +79,7 @@ TEST_F(CheckpointCopierTest, CopiesOnceAndSaysSo) {
   copier_->Copy(saved);
   EXPECT_FALSE(copier_->Busy(AttemptOf(1)));
   EXPECT_TRUE(fs::exists(Manifest(10)));
+  EXPECT_EQ(copier_->StateOf(saved), v1::COPY_MADE);
   EXPECT_EQ(Describe().copied, "1 checkpoint, the latest at step 10, to store team");
   EXPECT_EQ(Describe().uncopied, "");
 }
@@ -109,6 +110,7 @@ TEST_F(CheckpointCopierTest, WhatCannotBeCopiedIsSaidWithTheReason) {
   fs::rename(root(), root() + "-away");
   copier_->Copy(saved);
   AwaitCalls(1);
+  EXPECT_EQ(copier_->StateOf(saved), v1::COPY_FAILED);
   EXPECT_EQ(Describe().copied, "");
   EXPECT_THAT(Describe().uncopied, HasSubstr("1 checkpoint, the latest at step 10, to store team: "
                                              "cannot open the store's folder"));

@@ -107,8 +107,10 @@ void CheckpointCommitter::Describe(AttemptStatus& observed) const {
   const TrackedAttempt& tracked = found->second;
   observed.resumed = tracked.resume.from;
   observed.damaged = tracked.resume.damaged;
-  for (const auto& [step, checkpoint] : tracked.committed)
+  for (const auto& [step, checkpoint] : tracked.committed) {
     observed.checkpoints.push_back(checkpoint);
+    observed.checkpoints.back().set_copy(copier_.StateOf(checkpoint));
+  }
   if (observed.state == AttemptStatus::State::kRunning) return;
   if (!tracked.complete) return ShowRunning(observed);
   for (const auto& [step, failure] : tracked.failures) observed.refused.push_back(failure.message);

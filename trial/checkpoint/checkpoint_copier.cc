@@ -194,6 +194,16 @@ void CheckpointCopier::Describe(AttemptStatus& observed) const {
                                    tracked.failed.rbegin()->second);
 }
 
+v1::CopyState CheckpointCopier::StateOf(const v1::Checkpoint& checkpoint) const {
+  const MutexLock lock(mutex_);
+  const auto found = attempts_.find(KeyOf(checkpoint));
+  if (found == attempts_.end()) return v1::COPY_NONE;
+  const TrackedCopies& tracked = found->second;
+  if (tracked.copied.contains(checkpoint.step())) return v1::COPY_MADE;
+  if (tracked.under_way.contains(checkpoint.step())) return v1::COPY_UNDER_WAY;
+  return tracked.failed.contains(checkpoint.step()) ? v1::COPY_FAILED : v1::COPY_NONE;
+}
+
 void CheckpointCopier::Abandon(const AttemptKey& key) {
   const MutexLock lock(mutex_);
   const auto found = attempts_.find(key);

@@ -1,9 +1,8 @@
 // Copies committed checkpoints, and the outputs of programs that have ended well, to the store that
 // an experiment names (spec.shirabe.artifacts), in threads of its own, and brings checkpoints back
-// where the machine's own copy is gone. What fails is
-// tried again a few times, later and later, and then said; the checkpoint on this machine stays.
-// Nothing is remembered across a restart: what is committed is announced again then, and a copy
-// that is complete costs one request.
+// where the machine's own copy is gone. What fails is tried again a few times, later and later, and
+// then said; the checkpoint on this machine stays. Nothing is remembered across a restart: what is
+// committed is announced again then, and a copy that is complete costs one request.
 //
 // An attempt whose program has ended is shown as running until its checkpoints are copied or given
 // up, so that no record says that it is over while a copy is missing that could still be made.
@@ -62,6 +61,7 @@ class CheckpointCopier {
   void CopyOutputs(const AttemptKey& key);
   // Whether something of the attempt is on its way.
   bool Busy(const AttemptKey& key) const;
+  v1::CopyState StateOf(const v1::Checkpoint& checkpoint) const;
   // What became of its checkpoints and outputs, in words.
   void Describe(AttemptStatus& observed) const;
   // What is on its way is not wanted any more.
