@@ -50,7 +50,7 @@ tracks=${TRACKS:-A C D E T R}
 case $method in # that search for a front, keep constraints, or know conditions
   gp | random | optuna-gp | optuna-tpe | optuna-tpe-mv) tracks=${TRACKS:-A C D E T R M B Z K S} ;;
   nsga2 | motpe | optuna-nsga2 | pymoo-nsga2) tracks=${TRACKS:-A C D E T R M B Z} ;;
-  smac) tracks=${TRACKS:-A C T S} ;;
+  smac) tracks=${TRACKS:-A C D E T R S} ;;
 esac
 for track in $tracks; do
   seeds=()
