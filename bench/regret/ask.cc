@@ -1,12 +1,15 @@
 // One algorithm of Shirabe behind the protocol of bench/regret: a JSON object a line, in and out.
 // Called by run.py: regret_ask ALGORITHM [SETTING=VALUE …]
 //
-//   {"space": [{"name", "type", "min", "max", "step", "log", "values"}], "seed", "max_trials",
-//    "parallel", "objectives"}       first line; another one starts again from nothing
+//   {"space": [{"name", "type", "min", "max", "step", "log", "values", "when"}], "seed",
+//    "max_trials", "parallel", "objectives", "constraints"}
+//                                    first line; another one starts again from nothing. `when`: the
+//                                    parameter exists where each of those named has one of a list
 //   {"add": [[{name: value}, loss]]}  trials that somebody else has run
 //   {"ask": k}                       → {"points": [{name: value}], "seconds": s}
 //   {"tell": [[id, loss or null]]}   id: place among the points asked for; null: it failed; a list
-//                                    where there are several objectives
+//                                    where there are several objectives; {"loss", "margins"} where
+//                                    there are constraints, below 0 what breaks one
 //   {"recommend": true}              → {"point": {name: value}}
 //
 // The history is kept as the reconciler keeps it: points as they were proposed, labels and the memo
@@ -59,8 +62,19 @@ v1::ParameterSpec ParameterOf(const Json& json) {
 
 Space SpaceOf(const Json& json) {
   google::protobuf::RepeatedPtrField<v1::ParameterSpec> specs;
-  for (const Json& parameter : json) *specs.Add() = ParameterOf(parameter);
-  return Space::Create(specs).value();
+  v1::SpaceRules rules;
+  for (const Json& parameter : json) {
+    *specs.Add() = ParameterOf(parameter);
+    if (!parameter.contains("when")) continue;
+    v1::ParameterCondition& condition = *rules.add_conditions();
+    condition.set_parameter(parameter.at("name"));
+    for (const auto& [name, values] : parameter.at("when").items()) {
+      auto& list = *(*condition.mutable_when()->mutable_fields())[name].mutable_list_value();
+      for (const Json& value : values) list.add_values()->set_string_value(value);
+    }
+  }
+  const Space space = Space::Create(specs).value();
+  return rules.conditions().empty() ? space : space.WithRules(rules).value();
 }
 
 Json JsonOf(const std::vector<v1::Assignment>& assignments) {
@@ -95,6 +109,11 @@ std::vector<v1::Assignment> AssignmentsOf(const Json& point) {
 
 TrialSummary Ended(const Json& loss) {
   if (loss.is_null()) return {.state = TrialState::kInfeasible};
+  if (loss.is_object()) {
+    return {.state = TrialState::kCompleted,
+            .loss = loss.at("loss"),
+            .margins = loss.at("margins").get<std::vector<double>>()};
+  }
   if (!loss.is_array()) return {.state = TrialState::kCompleted, .loss = loss};
   const auto losses = loss.get<std::vector<double>>();
   return {.state = TrialState::kCompleted,
@@ -115,7 +134,8 @@ class Session {
                  .settings = settings,
                  .max_trials = header.at("max_trials"),
                  .parallel = header.at("parallel"),
-                 .objectives = header.value("objectives", 1)},
+                 .objectives = header.value("objectives", 1),
+                 .constraints = header.value("constraints", 0)},
                 name, header.at("seed")) {}
 
   Session(const suggestion::Problem& problem, const std::string& name, uint64_t seed)

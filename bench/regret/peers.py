@@ -7,6 +7,7 @@ answer, so that a model which is fitted as results come in counts as well.
 """
 
 import json
+import math
 import random
 import sys
 import tempfile
@@ -55,9 +56,11 @@ class Optuna(Peer):
         import optuna
         optuna.logging.set_verbosity(optuna.logging.ERROR)
         self.optuna, self.open = optuna, []
+        self.constrained = {} if not header["constraints"] else {"constraints_func": broken_by}
         self.study = optuna.create_study(directions=["minimize"] * header["objectives"],
                                          sampler=make(optuna.samplers, self))
         self.distributions = {p["name"]: self.distribution(p) for p in self.space}
+        self.conditional = any("when" in p for p in self.space)
 
     def distribution(self, p):
         made = self.optuna.distributions
@@ -69,33 +72,74 @@ class Optuna(Peer):
         return made.FloatDistribution(p["min"], p["max"], log=log, step=step)
 
     def add(self, point, loss):
+        margins, loss = split(loss)
+        told = {} if margins is None else {
+            "user_attrs": {"margins": margins},
+            "system_attrs": {"constraints": [-margin for margin in margins]}}
+        failed = {"state": self.optuna.trial.TrialState.FAIL} if loss is None else {
+            "values": loss if isinstance(loss, list) else [loss]}
         self.study.add_trial(self.optuna.trial.create_trial(
-            params=point, distributions=self.distributions,
-            values=loss if isinstance(loss, list) else [loss]))
+            params=point, distributions={name: self.distributions[name] for name in point},
+            **failed, **told))
 
     def ask(self, count):
-        trials = [self.study.ask(self.distributions) for _ in range(count)]
+        if self.conditional:
+            trials = [self.study.ask() for _ in range(count)]
+            for trial in trials:
+                self.suggest(trial)
+        else:
+            trials = [self.study.ask(self.distributions) for _ in range(count)]
         self.open += trials
         return [trial.params for trial in trials]
 
+    def suggest(self, trial):
+        """Parameter by parameter, as a function that is tuned asks for those that it has."""
+        import problems
+        for p in self.space:
+            if problems.active(p, trial.params):
+                suggest_one(trial, p)
+
     def tell(self, identity, point, loss):
+        margins, loss = split(loss)
+        if margins is not None:
+            self.open[identity].set_user_attr("margins", margins)
         if loss is None:
             self.study.tell(self.open[identity], state=self.optuna.trial.TrialState.FAIL)
         else:
             self.study.tell(self.open[identity], loss)
 
 
+def suggest_one(trial, p):
+    """Of Optuna and of Rustuna."""
+    name, log, step = p["name"], p.get("log", False), p.get("step")
+    if p["type"] in ("categorical", "discrete"):
+        return trial.suggest_categorical(name, p["values"])
+    if p["type"] == "int":
+        return trial.suggest_int(name, p["min"], p["max"], step=step or 1, log=log)
+    return trial.suggest_float(name, p["min"], p["max"], step=step, log=log)
+
+
+def split(told):
+    """Margins, None where there are no constraints, and the loss or losses."""
+    return (told["margins"], told["loss"]) if isinstance(told, dict) else (None, told)
+
+
+def broken_by(trial):
+    return [-margin for margin in trial.user_attrs["margins"]]
+
+
 def optuna_gp(samplers, peer):
-    return samplers.GPSampler(seed=peer.seed)
+    return samplers.GPSampler(seed=peer.seed, **peer.constrained)
 
 
 def optuna_tpe(samplers, peer):
     """The sampler of many years, now an option."""
-    return samplers.TPESampler(seed=peer.seed, multivariate=False)
+    return samplers.TPESampler(seed=peer.seed, multivariate=False, **peer.constrained)
 
 
 def optuna_tpe_mv(samplers, peer):
-    return samplers.TPESampler(seed=peer.seed, multivariate=True, constant_liar=True)
+    return samplers.TPESampler(seed=peer.seed, multivariate=True, constant_liar=True,
+                                **peer.constrained)
 
 
 def optuna_cmaes(samplers, peer):
@@ -103,7 +147,7 @@ def optuna_cmaes(samplers, peer):
 
 
 def optuna_nsga2(samplers, peer):
-    return samplers.NSGAIISampler(seed=peer.seed)
+    return samplers.NSGAIISampler(seed=peer.seed, **peer.constrained)
 
 
 class Rustuna(Peer):
@@ -115,14 +159,6 @@ class Rustuna(Peer):
         self.rustuna, self.open = rustuna, []
         self.study = rustuna.create_study(
             sampler=getattr(rustuna.samplers, sampler)(seed=self.seed), direction="minimize")
-
-    def suggest(self, trial, p):
-        name, log, step = p["name"], p.get("log", False), p.get("step")
-        if p["type"] in ("categorical", "discrete"):
-            return trial.suggest_categorical(name, p["values"])
-        if p["type"] == "int":
-            return trial.suggest_int(name, p["min"], p["max"], step=step or 1, log=log)
-        return trial.suggest_float(name, p["min"], p["max"], step=step, log=log)
 
     def distribution(self, p):
         made = self.rustuna.distributions
@@ -141,7 +177,7 @@ class Rustuna(Peer):
     def ask(self, count):
         trials = [self.study.ask() for _ in range(count)]
         self.open += trials
-        return [{p["name"]: self.suggest(trial, p) for p in self.space} for trial in trials]
+        return [{p["name"]: suggest_one(trial, p) for p in self.space} for trial in trials]
 
     def tell(self, identity, point, loss):
         number = self.open[identity].number
@@ -194,11 +230,14 @@ class Smac(Peer):
         import logging
 
         import smac
-        from ConfigSpace import ConfigurationSpace
+        from ConfigSpace import ConfigurationSpace, InCondition
         logging.disable(logging.WARNING)
         self.smac, self.facade, self.given, self.open = smac, None, [], []
         self.space_of = ConfigurationSpace(seed=self.seed)
-        self.space_of.add([self.hyperparameter(p) for p in self.space])
+        made = {p["name"]: self.hyperparameter(p) for p in self.space}
+        self.space_of.add(list(made.values()))
+        self.space_of.add([InCondition(made[p["name"]], made[parent], values)
+                           for p in self.space for parent, values in p.get("when", {}).items()])
 
     def hyperparameter(self, p):
         import ConfigSpace as made
@@ -225,16 +264,15 @@ class Smac(Peer):
         # Both are for its own loop, which is not used.
         self.facade = made(scenario, lambda config, seed: 0.0, initial_design=design,
                            overwrite=True)
-        told = {tuple(point.items()): loss for point, loss in self.given}
         for _ in self.given:
             info = self.facade.ask()
-            point = self.plain(info)
-            self.answer(info, told[tuple((p["name"], point[p["name"]]) for p in self.space)])
+            asked = self.plain(info)
+            self.answer(info, next(loss for point, loss in self.given if same(point, asked)))
 
     def plain(self, info):
         values = dict(info.config)
         return {p["name"]: values[p["name"]].item() if hasattr(values[p["name"]], "item")
-                else values[p["name"]] for p in self.space}
+                else values[p["name"]] for p in self.space if p["name"] in values}
 
     def answer(self, info, loss):
         from smac.runhistory.dataclasses import TrialValue
@@ -252,6 +290,13 @@ class Smac(Peer):
 
     def tell(self, identity, point, loss):
         self.answer(self.open[identity], loss)
+
+
+def same(point, other):
+    """But for the rounding of what went through ConfigSpace."""
+    return point.keys() == other.keys() and all(
+        value == other[name] if isinstance(value, str) else math.isclose(
+            value, other[name], rel_tol=1e-6) for name, value in point.items())
 
 
 class Ax(Peer):
@@ -278,11 +323,21 @@ class Ax(Peer):
                     parameter_type="int" if p["type"] == "int" else "float",
                     scaling="log" if p.get("log") else "linear"))
         self.client.configure_experiment(name="bench", parameters=parameters)
-        self.client.configure_optimization(objective="-loss")
+        several = [f"loss{i}" for i in range(header["objectives"])]
+        self.metrics = several if len(several) > 1 else ["loss"]
+        bounds = [f"margin{i} >= 0" for i in range(header["constraints"])]
+        self.client.configure_optimization(
+            objective=", ".join(f"-{metric}" for metric in self.metrics),
+            outcome_constraints=bounds or None)
         self.indices = []
 
+    def results(self, told):
+        margins, loss = split(told)
+        results = dict(zip(self.metrics, loss if isinstance(loss, list) else [loss]))
+        return results | {f"margin{i}": margin for i, margin in enumerate(margins or [])}
+
     def add(self, point, loss):
-        self.client.complete_trial(self.client.attach_trial(point), {"loss": loss})
+        self.client.complete_trial(self.client.attach_trial(point), self.results(loss))
 
     def ask(self, count):
         points = []
@@ -298,7 +353,7 @@ class Ax(Peer):
         if loss is None:
             self.client.mark_trial_failed(self.indices[identity])
         else:
-            self.client.complete_trial(self.indices[identity], {"loss": loss})
+            self.client.complete_trial(self.indices[identity], self.results(loss))
 
     def recommend(self):
         return self.client.get_best_parameterization()[0]

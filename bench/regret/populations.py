@@ -97,7 +97,8 @@ class Pymoo(Population):
         super().__init__(header)
         from pymoo.core.problem import Problem
         d = len(self.space)
-        self.problem = Problem(n_var=d, n_obj=1, xl=0.0, xu=1.0)
+        self.objectives = header["objectives"]
+        self.problem = Problem(n_var=d, n_obj=self.objectives, xl=0.0, xu=1.0)
         self.algorithm = make()
         self.algorithm.setup(self.problem, termination=("n_eval", self.trials), seed=self.seed,
                              verbose=False)
@@ -110,7 +111,7 @@ class Pymoo(Population):
         import numpy
         from pymoo.core.evaluator import Evaluator
         from pymoo.problems.static import StaticProblem
-        static = StaticProblem(self.problem, F=numpy.array(losses)[:, None])
+        static = StaticProblem(self.problem, F=numpy.reshape(losses, (-1, self.objectives)))
         Evaluator().eval(static, self.infills)
         self.algorithm.tell(infills=self.infills)
 

@@ -11,6 +11,9 @@ R         as A and T, as people run it: 8 or 32 workers, which take and tell one
           their time to a preemption, and bbob is told with 10 % noise. Counted by the clock, in
           trials that so many workers end in that time when each takes the mean
 M         four of them with two objectives, the error and what a network costs; without noise
+B, Z      bbob-biobj, and DTLZ of two and three objectives, see fronts.py
+K         bbob-constrained with one and nine constraints, in [-5, 5]^5; scored by the best feasible
+S         which of five models of scikit-learn, with the parameters that each of them has, models.py
 
 Of bbob only odd-numbered functions and instances 1 to 3 are ever used, and eight of the fifteen
 tables: an algorithm that is made by looking at this bench must be judged on others. A problem's
@@ -28,6 +31,7 @@ import zlib
 import numpy
 
 FUNCTIONS = range(1, 25, 2)
+CONSTRAINED = [f for f in range(1, 55) if f % 6 in (1, 3)]
 GROUPS = ((5, "separable"), (9, "moderate"), (14, "ill-conditioned"), (19, "multi-modal"),
           (24, "weak structure"))
 # track → (suites, dimensions, suffixes)
@@ -38,9 +42,13 @@ TRACKS = {
     "E": (("bbob",), (5,), ("-q8", "-q32")),
     "T": (("table",), (), ("",)),
     "M": (("front",), (), ("",)),
+    "B": (("biobj",), (), ("",)),
+    "Z": (("dtlz",), (), ("",)),
+    "K": (("constrained",), (5,), ("",)),
+    "S": (("choice",), (), ("",)),
     "R": (("bbob", "table"), (5,), ("-w8", "-w32")),
 }
-NAME = re.compile(r"(bbob|mixint)-f(\d{3})-d(\d\d)-i(\d)(?:-([maqw])(\d+))?$")
+NAME = re.compile(r"(bbob|mixint|constrained)-f(\d{3})-d(\d\d)-i(\d)(?:-([maqw])(\d+))?$")
 DESIGN = 10  # random points that everyone starts from, where the method can be given any
 
 
@@ -50,9 +58,18 @@ def names(track, dims, instances):
     found = [f"{suite}-f{f:03}-d{d:02}-i{i}{suffix}"
              for suffix in suffixes for suite in suites if suite in ("bbob", "mixint")
              for i in instances for d in (dims or own_dims) for f in FUNCTIONS]
+    if "constrained" in suites:
+        found += [f"constrained-f{f:03}-d{d:02}-i{i}"
+                  for i in instances for d in (dims or own_dims) for f in CONSTRAINED]
     if "sklearn" in suites:
         import models
         found += models.NAMES
+    if "choice" in suites:
+        import models
+        found += models.CHOICES
+    if "biobj" in suites or "dtlz" in suites:
+        import fronts
+        found += fronts.BIOBJ if "biobj" in suites else fronts.DTLZ
     if "table" in suites:
         import trained
         found += [name + suffix for suffix in suffixes for name in trained.NAMES]
@@ -70,8 +87,12 @@ def unit(name):
 
 
 def group(unit_name):
-    if unit_name.startswith("sklearn-"):
+    if unit_name.startswith(("sklearn-", "choice-")):
         return "models"
+    if unit_name.startswith(("biobj-", "dtlz")):
+        return "two objectives" if "-m3-" not in unit_name else "three objectives"
+    if unit_name.startswith("constrained-"):
+        return "one constraint" if int(unit_name[-3:]) % 6 == 1 else "nine constraints"
     if unit_name.startswith(("table-", "front-")):
         import trained
         return trained.family(unit_name)
@@ -82,6 +103,14 @@ def load(name):
     if name.startswith("sklearn-"):
         import models
         return models.Model(name)
+    if name.startswith("choice-"):
+        import models
+        return models.Choice(name)
+    if name.startswith(("biobj-", "dtlz")):
+        import fronts
+        return (fronts.Biobj if name.startswith("biobj-") else fronts.Dtlz)(name)
+    if name.startswith("constrained-"):
+        return Constrained(name)
     if name.startswith("table-"):
         import trained
         return trained.Table(name)
@@ -91,10 +120,17 @@ def load(name):
     return Coco(name)
 
 
+def active(p, point):
+    """Whether parameter `p` exists beside the values of those before it."""
+    return all(point.get(name) in values for name, values in p.get("when", {}).items())
+
+
 def sample(space, rng):
     """One random point, as JSON has it."""
     point = {}
     for p in space:
+        if not active(p, point):
+            continue
         if p["type"] in ("categorical", "discrete"):
             point[p["name"]] = p["values"][int(rng.integers(len(p["values"])))]
         elif p.get("log"):
@@ -120,10 +156,22 @@ class Best:
             self.seen, self.loss = seen, loss
 
 
+class BestFeasible:
+    """The least loss of those that keep all constraints; `least` until there is one."""
+
+    def __init__(self, least):
+        self.loss = least
+
+    def add(self, point, loss, told):
+        if min(told["margins"]) >= 0:
+            self.loss = min(self.loss, loss)
+
+
 class Problem:
     """space, f_opt, and loss(point), the true one; told(point, loss) is what the method is told."""
 
     objectives = 1
+    constraints = 0  # told as {"loss", "margins"}: a margin below 0 breaks its constraint
     batch = 1
     workers = 0  # that take trials as they come free; 0: batches, all told before the next
     noise = None  # ("m" or "a", size)
@@ -159,20 +207,34 @@ class Problem:
                                    for _ in range(1000)]))
 
 
+def best_parameter(problem):
+    """COCO tells where an optimum lies only by writing a file into the current folder."""
+    here = os.getcwd()
+    with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(io.StringIO()):
+        os.chdir(folder)
+        try:
+            problem._best_parameter("print")
+            return numpy.loadtxt("._bbob_problem_best_parameter.txt", ndmin=1)
+        finally:
+            os.chdir(here)
+
+
 class Coco(Problem):
     def __init__(self, name):
         import cocoex
 
         super().__init__(name)
         suite, function, dim, instance, kind, size = NAME.match(name).groups()
-        if int(function) % 2 == 0 or not 1 <= int(instance) <= 3:
+        if suite != "constrained" and int(function) % 2 == 0 or not 1 <= int(instance) <= 3:
             raise ValueError(f"{name}: only odd functions and instances 1 to 3 are for this bench")
         # The suite owns its problems, and must live as long.
-        self.suite = cocoex.Suite({"bbob": "bbob", "mixint": "bbob-mixint"}[suite],
+        self.suite = cocoex.Suite({"mixint": "bbob-mixint", "constrained": "bbob-constrained"}.get(
+                                      suite, suite),
                                   f"instances:{instance}",
                                   f"function_indices:{int(function)} dimensions:{int(dim)}")
         self.problem = self.suite[0]
-        self.f_opt = self._optimum()
+        # Optima are decimals of at most four places; this takes off the rounding of a sum.
+        self.f_opt = round(float(self.problem(best_parameter(self.problem))), 6)
         integers = self.problem.number_of_integer_variables
         self.space = []
         for i, (low, high) in enumerate(zip(self.problem.lower_bounds, self.problem.upper_bounds)):
@@ -187,19 +249,6 @@ class Coco(Problem):
             self.noise = (kind, int(size) / 100)
             self.width = self.scale() if kind == "a" else None
 
-    def _optimum(self):
-        """The suite tells where its optimum lies only by writing a file into the current folder."""
-        here = os.getcwd()
-        with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(io.StringIO()):
-            os.chdir(folder)
-            try:
-                self.problem._best_parameter("print")
-                best = numpy.loadtxt("._bbob_problem_best_parameter.txt", ndmin=1)
-            finally:
-                os.chdir(here)
-        # Optima are decimals of at most four places; this takes off the rounding of a sum.
-        return round(float(self.problem(best)), 6)
-
     def loss(self, point):
         return float(self.problem(numpy.array([point[p["name"]] for p in self.space])))
 
@@ -211,3 +260,19 @@ class Coco(Problem):
         if kind == "m":
             return self.f_opt + (loss - self.f_opt) * (1 + size * normal)
         return loss + size * self.width * normal
+
+
+class Constrained(Coco):
+    def __init__(self, name):
+        super().__init__(name)
+        self.constraints = self.problem.number_of_constraints
+        rng = self.stream(0, 2)
+        losses = [self.loss(sample(self.space, rng)) for _ in range(1000)]
+        self.unfeasible = max(losses)  # what a search counts that has found no feasible point
+
+    def best(self):
+        return BestFeasible(self.unfeasible)
+
+    def told(self, point, loss, rng):
+        x = numpy.array([point[p["name"]] for p in self.space])
+        return {"loss": loss, "margins": [-float(g) for g in self.problem.constraint(x)]}

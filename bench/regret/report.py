@@ -10,9 +10,9 @@ counts once: dimensions, instances, noises, seeds are averaged first. Regrets be
 Models have no known optimum: their regret is that over the best loss which anybody has found, in
 units of what random search leaves after 25 trials.
 
-On tables (track T) there are few functions and many seeds of each, with the same first points and
-results drawn alike, so that pairs of curves are what is counted: they are ranked within their
-table, and the ranks are added up.
+On tables (track T) and what is like them there are few problems and many seeds of each, with the
+same first points and results drawn alike, so that pairs of curves are what is counted: they are
+ranked within their problem, and the ranks are added up.
 """
 
 import argparse
@@ -26,6 +26,7 @@ import run
 
 FLOOR = 1e-8
 MODEL_FLOOR = 1e-3
+BY_PAIRS = ("table-", "front-", "biobj-", "dtlz", "choice-")  # few problems, many seeds of each
 AT = (25, 50, 100, 200)
 
 
@@ -56,7 +57,7 @@ def scales(methods):
     best, left = collections.defaultdict(lambda: math.inf), collections.defaultdict(list)
     for method, rows in methods.items():
         for (name, _), row in rows.items():
-            if not name.startswith("sklearn-"):
+            if not name.startswith(("sklearn-", "choice-")):
                 continue
             best[name] = min(best[name], row["regret"][-1])
             if method == "random":
@@ -162,7 +163,7 @@ def compare(methods, of, t, scale):
             continue
         differences = {unit: ours[unit] - theirs[unit] for unit in both}
         blocks = [list(differences.values())]
-        if all(unit.startswith(("table-", "front-")) for unit in both):
+        if all(unit.startswith(BY_PAIRS) for unit in both):
             blocks = pairs(methods[of], rows, keys, t, scale)
         counted = [d for block in blocks for d in block]
         entries.append({

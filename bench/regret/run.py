@@ -108,7 +108,7 @@ class Curve:
         method = Method.start(self.job["command"], {
             "method": self.job["method"], "space": self.problem.space, "seed": self.job["seed"],
             "max_trials": self.trials, "parallel": self.problem.workers or self.problem.batch,
-            "objectives": self.problem.objectives})
+            "objectives": self.problem.objectives, "constraints": self.problem.constraints})
         try:
             if start:
                 method.send({"add": [[point, self.evaluate(point)] for point in start]})
@@ -193,7 +193,9 @@ def run_curve(job):
 def budget(problem):
     match = problems.NAME.match(problem)
     if not match:
-        return 150 if problem.startswith("front-") else 200 if "-w" in problem else 100
+        if problem.startswith("choice-"):
+            return 60
+        return 150 if problem.startswith(("front-", "biobj-")) else 200 if "-w" in problem else 100
     if match[5] == "q":
         return {8: 106, 32: 202}[int(match[6])]
     if match[5] == "w":

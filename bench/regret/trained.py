@@ -20,6 +20,7 @@ import pathlib
 
 import numpy
 
+import fronts
 import problems
 
 CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME", pathlib.Path.home() / ".cache"))
@@ -116,36 +117,6 @@ class Table(problems.Problem):
         return float(seeds[rng.integers(len(seeds))])
 
 
-def front(vectors):
-    """Those that no other is better than, by rising first objective."""
-    ordered = vectors[numpy.lexsort((vectors[:, 1], vectors[:, 0]))]
-    lowest = numpy.minimum.accumulate(ordered[:, 1])
-    return ordered[numpy.concatenate([[True], ordered[1:, 1] < lowest[:-1]])]
-
-
-def hypervolume(vectors, reference):
-    vectors = vectors[(vectors < reference).all(axis=1)]
-    if not len(vectors):
-        return 0.0
-    found = front(vectors)
-    widths = numpy.append(found[1:, 0], reference[0]) - found[:, 0]
-    return float((widths * (reference[1] - found[:, 1])).sum())
-
-
-class Dominated:
-    """What the hypervolume of the points so far lacks of that of the true front."""
-
-    def __init__(self, reference, whole):
-        self.reference, self.whole, self.vectors = reference, whole, []
-
-    def add(self, point, loss, told):
-        self.vectors.append(told)
-
-    @property
-    def loss(self):
-        return 1 - hypervolume(numpy.array(self.vectors), self.reference) / self.whole
-
-
 class Front(Table):
     objectives = 2
 
@@ -156,10 +127,10 @@ class Front(Table):
             errors = numpy.log(errors)
         self.vectors = numpy.column_stack([errors, self.costs])
         self.reference = numpy.quantile(self.vectors, 0.99, axis=0)
-        self.whole = hypervolume(self.vectors, self.reference)
+        self.whole = fronts.hypervolume(self.vectors, self.reference)
 
     def best(self):
-        return Dominated(self.reference, self.whole)
+        return fronts.Dominated(self.reference, self.whole)
 
     def told(self, point, loss, rng):
         return [float(value) for value in self.vectors[self.row(point)]]
