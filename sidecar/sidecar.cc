@@ -74,9 +74,8 @@ class Sidecar {
         prune_worker_(&store_),
         uploader_(&pod_),
         scraper_(pod_),
-        committer_(
-            &layout_, options.clock, [this](const ExperimentKey&) { Wake(); },
-            options.stores.copies) {
+        committer_(&layout_, options.clock, [this](const ExperimentKey&) { Wake(); },
+                   {.stores = options.stores.copies, .retries = options.copies}) {
     committer_.copier().SetPolicy(pod_.key.trial.experiment, pod_.config.artifacts());
     if (pod_.checkpoints) committer_.Watch(pod_.key);
     auto endpoint = OpenTrainerEndpoint(pod_, [this] { Wake(); });

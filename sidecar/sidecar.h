@@ -18,14 +18,23 @@
 #include "sidecar/pod_config.h"
 #include "sidecar/server_link.h"
 #include "sidecar/store_access.h"
+#include "trial/checkpoint/checkpoint_copier.h"
 
 namespace shirabe::sidecar {
+
+// As long as the pod waits for copies (trial::kCopyTime): a controller that is away for some
+// minutes costs none. With the pod, what was not copied would be gone for good.
+inline trial::CopyRetries PodCopyRetries() {
+  return {.checkpoints = {.attempts = 34,
+                          .backoff = {.first = absl::Seconds(2), .max = absl::Seconds(15)}}};
+}
 
 struct SidecarOptions {
   const Pod* pod = nullptr;
   ServerLink* link = nullptr;
   Clock* clock = nullptr;
-  PodStores stores = {};                            // that its checkpoints and outputs go to
+  PodStores stores = {};  // that its checkpoints and outputs go to
+  trial::CopyRetries copies = PodCopyRetries();
   std::function<void(const std::string&)> print;    // to our own log
   absl::Duration interval = absl::Seconds(1);       // new bytes are sent once in so long,
   absl::Duration urgent = absl::Milliseconds(250);  // and near the end

@@ -15,6 +15,21 @@ constexpr absl::Duration kPatience = absl::Seconds(10);  // with the server, for
 constexpr int64_t kStorePieceBytes = 5 << 20;
 constexpr char kCodeFolder[] = "code/";
 
+// A server that is away or about to leave, or that is asked too often, and a token that the kubelet
+// is about to renew: another try may end otherwise.
+Status Passing(const Status& status) {
+  switch (status.code()) {
+    case absl::StatusCode::kDeadlineExceeded:
+    case absl::StatusCode::kResourceExhausted:
+    case absl::StatusCode::kUnauthenticated:
+    case absl::StatusCode::kCancelled:
+    case absl::StatusCode::kUnknown:
+    case absl::StatusCode::kInternal:
+    case absl::StatusCode::kAborted: return absl::UnavailableError(Message(status));
+    default: return status;
+  }
+}
+
 Status Unknown(const std::string& key) {
   return absl::InvalidArgumentError(key + " is not a key of what a pod may have");
 }
@@ -31,10 +46,7 @@ class UrlRequests {
       const MutexLock lock(mutex_);
       reply = link_->Grant(request, kPatience);
     }
-    if (absl::IsDeadlineExceeded(reply.status())) {
-      return absl::UnavailableError(Message(reply.status()));
-    }
-    RETURN_IF_ERROR(reply.status());
+    RETURN_IF_ERROR(Passing(reply.status()));
     return artifacts::PresignedUrl{.url = reply->url(),
                                    .headers = {reply->headers().begin(), reply->headers().end()},
                                    .key = reply->key(),

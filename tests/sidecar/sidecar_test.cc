@@ -22,6 +22,46 @@ std::string Lines(int from, int to) {
   return text;
 }
 
+// A store that is away, or slow, for some time.
+class HardStore : public artifacts::ArtifactStore {
+ public:
+  explicit HardStore(std::shared_ptr<ArtifactStore> store)  // shared: as StoreTable has it
+      : store_(std::move(store)) {}
+  Status Put(const std::string& key, const artifacts::PutSource& source,
+             std::stop_token stop) override {
+    ++puts;
+    if (away > 0 && away-- > 0) return absl::UnavailableError("away");
+    while (slow && !stop.stop_requested()) Pause(absl::Milliseconds(5));
+    return stop.stop_requested() ? absl::CancelledError("interrupted")
+                                 : store_->Put(key, source, stop);
+  }
+  Status Get(const std::string& key, const artifacts::ByteRange& range,
+             const artifacts::PieceSink& sink, std::stop_token stop) override {
+    return store_->Get(key, range, sink, stop);
+  }
+  StatusOr<artifacts::ObjectInfo> Head(const std::string& key, std::stop_token stop) override {
+    return store_->Head(key, stop);
+  }
+  StatusOr<artifacts::ObjectPage> List(const std::string& prefix, const std::string& after,
+                                       std::stop_token stop) override {
+    return store_->List(prefix, after, stop);
+  }
+  Status Remove(const std::string& key, std::stop_token stop) override {
+    return store_->Remove(key, stop);
+  }
+  StatusOr<artifacts::PresignedUrl> Presign(const artifacts::PresignedRequest& request,
+                                            absl::Duration lifetime) override {
+    return store_->Presign(request, lifetime);
+  }
+
+  std::atomic<int> puts = 0;
+  std::atomic<int> away = 0;  // so many calls find it away
+  std::atomic<bool> slow = false;
+
+ private:
+  const std::shared_ptr<ArtifactStore> store_;  // shared: as StoreTable has it
+};
+
 class SidecarTest : public testing::Test {
  protected:
   SidecarTest() : pod_(PodAt(folder_, ConfigOf(server_.address()))), program_(pod_) {}
@@ -34,6 +74,8 @@ class SidecarTest : public testing::Test {
     options.link = link_.get();
     options.clock = RealClock();
     options.stores = stores_;
+    options.copies.calls.attempts = 1;
+    options.copies.checkpoints.backoff = {absl::Milliseconds(1), absl::Milliseconds(1)};
     options.print = [this](const std::string& line) { words_ += line; };
     options.interval = absl::Milliseconds(20);
     options.urgent = absl::Milliseconds(20);
@@ -51,7 +93,25 @@ class SidecarTest : public testing::Test {
     thread_.join();
   }
   void EndProgram(int code = 0) { program_.End(code); }
+  // Its checkpoints and outputs go to a store in a folder.
+  void MakeCopies() {
+    v1::ArtifactStores entries;
+    entries.add_stores()->set_name("team");
+    entries.mutable_stores(0)->set_type("directory");
+    entries.mutable_stores(0)->add_namespaces("default");
+    entries.mutable_stores(0)->set_root(objects_.path());
+    store_ = std::make_shared<HardStore>(
+        *(*artifacts::StoreTable::Create(entries))->Find("team", "default"));
+    stores_.copies = artifacts::StoreTable::Of(entries.stores(0), store_);
+    pod_.config.mutable_artifacts()->set_store("team");
+    pod_.config.mutable_artifacts()->set_checkpoints(true);
+    pod_.config.mutable_artifacts()->set_outputs(true);
+    ASSERT_TRUE(MakeDirs(pod_.paths.output_dir).ok());
+    ASSERT_TRUE(WriteFileAtomic(pod_.paths.output_dir + "/model", "m").ok());
+  }
 
+  const Folder objects_;
+  std::shared_ptr<HardStore> store_;  // shared: with the table
   Folder folder_;
   FakeServer server_;
   Pod pod_;
@@ -107,21 +167,10 @@ TEST_F(SidecarTest, WhatIsInKatibsFolderAtTheEndIsACheckpoint) {
 
 // What is not there yet would be gone with the pod.
 TEST_F(SidecarTest, AllIsSentOnceTheCopiesAreMadeToo) {
-  const Folder objects;
-  v1::ArtifactStores entries;
-  entries.add_stores()->set_name("team");
-  entries.mutable_stores(0)->set_type("directory");
-  entries.mutable_stores(0)->add_namespaces("default");
-  entries.mutable_stores(0)->set_root(objects.path());
-  stores_.copies = *artifacts::StoreTable::Create(entries);
-  pod_.config.mutable_artifacts()->set_store("team");
-  pod_.config.mutable_artifacts()->set_checkpoints(true);
-  pod_.config.mutable_artifacts()->set_outputs(true);
+  MakeCopies();
   Start();
   program_.Begin();
   program_.Save(10, "weights");
-  ASSERT_TRUE(MakeDirs(pod_.paths.output_dir).ok());
-  ASSERT_TRUE(WriteFileAtomic(pod_.paths.output_dir + "/model", "m").ok());
   EndProgram();
   EXPECT_TRUE(Eventually([this] { return server_.complete(); }));
   const v1::PodState state = server_.state();
@@ -130,9 +179,30 @@ TEST_F(SidecarTest, AllIsSentOnceTheCopiesAreMadeToo) {
   EXPECT_EQ(state.outputs().bytes(), 1);
   EXPECT_FALSE(state.copying());
   for (const char* step : {"10", "0"}) {
-    const std::string copy = absl::StrCat(objects.path(), "/default/_/exp/1/1/", step);
+    const std::string copy = absl::StrCat(objects_.path(), "/default/default/_/exp/1/1/", step);
     EXPECT_EQ(access((copy + "/manifest.json").c_str(), F_OK), 0) << copy;
   }
+}
+
+// A controller that is restarted takes longer than a call is worth trying for by itself.
+TEST_F(SidecarTest, CopiesAreTriedForAsLongAsThePodWaitsForThem) {
+  const auto tries = PodCopyRetries();
+  absl::Duration waits;
+  for (int i = 0; i + 1 < tries.checkpoints.attempts; ++i) {
+    waits += tries.checkpoints.backoff.Delay(i);
+    for (int k = 0; k + 1 < tries.calls.attempts; ++k) waits += tries.calls.backoff.Delay(k);
+  }
+  EXPECT_GE(waits, absl::Minutes(9));
+  EXPECT_LE(waits, absl::Minutes(11));
+  MakeCopies();
+  store_->away = 20;
+  Start();
+  program_.Begin();
+  EndProgram();
+  EXPECT_TRUE(Eventually([this] { return server_.complete(); }));
+  EXPECT_EQ(server_.state().outputs_uncopied(), "");
+  EXPECT_EQ(server_.state().outputs().bytes(), 1);
+  EXPECT_GT(store_->puts, 20);
 }
 
 // One pod of several: its checkpoint is not one of all.

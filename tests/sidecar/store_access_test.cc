@@ -43,6 +43,40 @@ class DirectLink : public ServerLink {
   const AttemptKey key_;
 };
 
+// Answers each request with a status.
+class RefusingLink : public ServerLink {
+ public:
+  explicit RefusingLink(absl::StatusCode code) : code_(code) {}
+  StatusOr<v1::SyncReply> Sync(const v1::SyncRequest&, absl::Duration) override { return Answer(); }
+  StatusOr<v1::GrantReply> Grant(const v1::GrantRequest&, absl::Duration) override {
+    return Answer();
+  }
+
+ private:
+  Status Answer() const { return Status(code_, "said the server"); }
+  const absl::StatusCode code_;
+};
+
+TEST(GrantedStore, WhatAServerSaysInPassingIsWorthAnotherTry) {
+  using Code = absl::StatusCode;
+  const auto heard = [](Code code) {
+    const auto store =
+        OpenGrantedStore(ConfigOf("127.0.0.1:1"), std::make_unique<RefusingLink>(code));
+    return (*store)->Head("default/_/exp/1/1/7/manifest.json", {}).status();
+  };
+  for (const Code code : {Code::kUnavailable, Code::kDeadlineExceeded, Code::kResourceExhausted,
+                          Code::kUnauthenticated, Code::kCancelled, Code::kUnknown, Code::kInternal,
+                          Code::kAborted}) {
+    const Status status = heard(code);
+    EXPECT_TRUE(absl::IsUnavailable(status)) << status;
+    EXPECT_THAT(Message(status), HasSubstr("said the server"));
+  }
+  for (const Code code : {Code::kPermissionDenied, Code::kInvalidArgument,
+                          Code::kFailedPrecondition, Code::kUnimplemented, Code::kNotFound}) {
+    EXPECT_EQ(heard(code).code(), code);
+  }
+}
+
 class StoreAccessTest : public testing::Test {
  protected:
   StoreAccessTest() : server_layout_(server_home_.path()) {}

@@ -93,7 +93,7 @@ TEST_F(StoreGrantsTest, WhatIsPutHasItsLengthAndDigestSigned) {
   EXPECT_THAT(reply->url(), HasSubstr("SignedHeaders=content-length%3Bcontent-md5%3Bhost"));
   EXPECT_EQ(reply->headers().at("content-length"), "11");
   request.set_bytes(kMaxGrantedBytes + 1);
-  EXPECT_EQ(CodeOf(request, Key(3, 2)), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(CodeOf(request, Key(3, 2)), kRefused);
   request.set_bytes(-1);
   EXPECT_EQ(CodeOf(request, Key(3, 2)), kRefused);
   request.set_bytes(11);

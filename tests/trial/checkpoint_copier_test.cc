@@ -30,8 +30,7 @@ class CheckpointCopierTest : public testing::Test {
                       .stores = *artifacts::StoreTable::Create(stores),
                       .on_idle = [this](const AttemptKey&) { Count(); },
                       .on_removed = [this](const ExperimentKey&) { Count(); },
-                      .calls = quick,
-                      .checkpoints = quick});
+                      .retries = {.calls = quick, .checkpoints = quick}});
     policy_.set_store("team");
     policy_.set_checkpoints(true);
     copier_->SetPolicy({"default", "exp"}, policy_);

@@ -38,15 +38,16 @@ void ShowRunning(AttemptStatus& observed) {
 }  // namespace
 
 CheckpointCommitter::CheckpointCommitter(const FileLayout* layout, Clock* clock, OnChange on_change,
-                                         Stores stores)
+                                         CommitterCopies copies)
     : layout_(layout),
       clock_(clock),
       on_change_(std::move(on_change)),
       store_(layout, &stop_),
       copier_({.layout = layout,
-               .stores = std::move(stores),
+               .stores = std::move(copies.stores),
                .on_idle = [this](const AttemptKey& key) { Dispatch(key); },
-               .on_removed = [this](const ExperimentKey& key) { on_change_(key); }}),
+               .on_removed = [this](const ExperimentKey& key) { on_change_(key); },
+               .retries = copies.retries}),
       resumer_({.layout = layout, .store = &store_, .copier = &copier_, .background = &resumes_},
                [this](const AttemptKey& key) { on_change_(key.trial.experiment); }),
       quick_(kThreads),

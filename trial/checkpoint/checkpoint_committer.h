@@ -26,15 +26,20 @@
 
 namespace shirabe::trial {
 
+// Where checkpoints are copied to, and how long that is tried.
+struct CommitterCopies {
+  using Stores = std::shared_ptr<const artifacts::StoreTable>;  // shared: by executors
+  Stores stores = nullptr;                                      // null = none
+  CopyRetries retries = {};
+};
+
 class CheckpointCommitter {
  public:
   using OnChange = std::function<void(const ExperimentKey&)>;
 
   // `layout` and `clock` outlive it. `on_change` is called from any thread and never under a lock.
-  // `stores` are those that experiments may have their checkpoints copied to; null = none.
-  using Stores = std::shared_ptr<const artifacts::StoreTable>;  // shared: by executors
   CheckpointCommitter(const FileLayout* layout, Clock* clock, OnChange on_change,
-                      Stores stores = nullptr);
+                      CommitterCopies copies = {});
   // Interrupts what is under way.
   ~CheckpointCommitter();
 

@@ -96,9 +96,9 @@ bool CheckpointCopier::Announce(const AttemptKey& key, int64_t step, std::stop_t
 Status CheckpointCopier::CopyNow(const v1::Checkpoint& checkpoint, const v1::ArtifactPolicy& policy,
                                  const std::stop_token& stop) const {
   ASSIGN_OR_RETURN(const Target target, TargetOf(checkpoint.namespace_(), policy));
-  artifacts::RetryingStore store(target.store.get(), options_.calls);
+  artifacts::RetryingStore store(target.store.get(), options_.retries.calls);
   const std::string dir = options_.layout->Paths(KeyOf(checkpoint)).checkpoint_dir;
-  return artifacts::WithRetries(options_.checkpoints, stop, [&] {
+  return artifacts::WithRetries(options_.retries.checkpoints, stop, [&] {
     return CopyOut(checkpoint, dir, {&store, target.prefix, stop});
   });
 }
@@ -140,9 +140,9 @@ StatusOr<v1::Checkpoint> CheckpointCopier::CopyOutputsNow(const AttemptKey& key,
                                                           const v1::ArtifactPolicy& policy,
                                                           const std::stop_token& stop) const {
   ASSIGN_OR_RETURN(const Target target, TargetOf(key.trial.experiment.ns, policy));
-  artifacts::RetryingStore store(target.store.get(), options_.calls);
+  artifacts::RetryingStore store(target.store.get(), options_.retries.calls);
   v1::Checkpoint outputs;
-  RETURN_IF_ERROR(artifacts::WithRetries(options_.checkpoints, stop, [&]() -> Status {
+  RETURN_IF_ERROR(artifacts::WithRetries(options_.retries.checkpoints, stop, [&]() -> Status {
     ASSIGN_OR_RETURN(outputs, CopyOutputsOut(key, options_.layout->Paths(key).output_dir,
                                              {&store, target.prefix, stop}));
     return absl::OkStatus();
@@ -230,7 +230,7 @@ Status CheckpointCopier::Fetch(const v1::Checkpoint& checkpoint,
   const auto policy = PolicyOf(ExperimentKeyOf(checkpoint));
   if (!policy || !policy->checkpoints()) return absl::NotFoundError("it has no copy");
   ASSIGN_OR_RETURN(const Target target, TargetOf(checkpoint.namespace_(), *policy));
-  artifacts::RetryingStore store(target.store.get(), options_.calls);
+  artifacts::RetryingStore store(target.store.get(), options_.retries.calls);
   const std::string path = absl::StrCat(checkpoint_dir, "/", checkpoint.step());
   const Status fetched = CopyIn(checkpoint, path, {&store, target.prefix, stop_.get_token()});
   return Prefix("store " + target.shown, fetched);
@@ -261,7 +261,7 @@ void CheckpointCopier::Remove(const v1::Checkpoint& checkpoint, const v1::Artifa
     const auto target = TargetOf(checkpoint.namespace_(), policy);
     Status status = target.status();
     if (target.ok()) {
-      artifacts::RetryingStore store(target->store.get(), options_.calls);
+      artifacts::RetryingStore store(target->store.get(), options_.retries.calls);
       status = RemoveCopy(checkpoint, {&store, target->prefix, stop_.get_token()});
     }
     if (status.ok() || absl::IsCancelled(status)) return;
@@ -288,7 +288,7 @@ void CheckpointCopier::RunRemoval(std::function<void()> removal) {
 Status CheckpointCopier::RemoveNow(const ExperimentKey& key,
                                    const v1::ArtifactPolicy& policy) const {
   ASSIGN_OR_RETURN(const Target target, TargetOf(key.ns, policy));
-  artifacts::RetryingStore store(target.store.get(), options_.calls);
+  artifacts::RetryingStore store(target.store.get(), options_.retries.calls);
   return RemoveCopies(key, {&store, target.prefix, stop_.get_token()});
 }
 

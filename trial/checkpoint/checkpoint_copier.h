@@ -29,16 +29,20 @@
 
 namespace shirabe::trial {
 
+struct CopyRetries {
+  // Of one call of the store, and of a checkpoint as a whole.
+  artifacts::RetryPolicy calls{.attempts = 4};
+  artifacts::RetryPolicy checkpoints{
+      .attempts = 3, .backoff = {.first = absl::Seconds(2), .max = absl::Seconds(8)}};
+};
+
 struct CopierOptions {
   const FileLayout* layout = nullptr;                           // outlives it
   using Stores = std::shared_ptr<const artifacts::StoreTable>;  // shared: by executors
   Stores stores;                                                // null = there are none
   std::function<void(const AttemptKey&)> on_idle;  // nothing of the attempt is on its way any more
   std::function<void(const ExperimentKey&)> on_removed;
-  // Of one call of the store, and of a checkpoint as a whole.
-  artifacts::RetryPolicy calls{.attempts = 4};
-  artifacts::RetryPolicy checkpoints{
-      .attempts = 3, .backoff = {.first = absl::Seconds(2), .max = absl::Seconds(8)}};
+  CopyRetries retries = {};
 };
 
 class CheckpointCopier {

@@ -31,9 +31,9 @@ ProcessExecutor::ProcessExecutor(const ExecutorOptions& options)
              .clock = options.clock,
              .stores = options.stores,
              .on_change = [this](const ExperimentKey& experiment) { Announce({experiment}); }}),
-      committer_(
-          &layout_, options.clock,
-          [this](const ExperimentKey& experiment) { Announce({experiment}); }, options.stores),
+      committer_(&layout_, options.clock,
+                 [this](const ExperimentKey& experiment) { Announce({experiment}); },
+                 {.stores = options.stores}),
       attempts_({.clock = options.clock,
                  .host = ThisProcess().host,
                  .devices = options.devices,

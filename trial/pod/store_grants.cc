@@ -122,8 +122,8 @@ StatusOr<PresignedRequest> StoreGrants::ForCopy(const Policy& policy, const Atte
     return Refused("the copy is of another attempt than " + AttemptName(key));
   }
   if (Puts(request.action()) && request.bytes() > kMaxGrantedBytes) {
-    return absl::ResourceExhaustedError(absl::StrCat("one request puts at most ", kMaxGrantedBytes,
-                                                     " bytes, not ", request.bytes()));
+    return Refused(absl::StrCat("one request puts at most ", kMaxGrantedBytes, " bytes, not ",
+                                request.bytes()));
   }
   v1::Checkpoint checkpoint;
   checkpoint.set_namespace_(key.trial.experiment.ns);
