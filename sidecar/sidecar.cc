@@ -129,6 +129,7 @@ class Sidecar {
     scraper_.Tick(over);
     if (over && !ended_) EndCheckpoints();
     ended_ = over;
+    NoteCopies();
   }
 
   void EndCheckpoints() {
@@ -170,7 +171,7 @@ class Sidecar {
     for (const v1::Checkpoint& one : observed.checkpoints) *state.add_checkpoints() = one;
     for (const std::string& one : observed.refused) state.add_refused(one);
     for (const v1::Checkpoint& one : prune_worker_.Done()) *state.add_pruned() = one;
-    state.set_copying(ended_ && committer_.copier().Busy(pod_.key));
+    state.set_copying(AwaitsCopies(committed));
     state.set_copied(observed.copied);
     state.set_uncopied(observed.uncopied);
     if (observed.outputs) *state.mutable_outputs() = *observed.outputs;
@@ -293,18 +294,33 @@ class Sidecar {
   // Of what the pod has left, once it is to end. A program that still runs at SIGTERM has used up
   // its share, and ours.
   absl::Duration Deadline() {
-    const absl::Duration by_grace = *ending_at_ + trial::FlushGrace(Grace()) + TimeForCopies();
+    NoteCopies();
+    const absl::Duration copied = std::min(copying_until_, *ending_at_ + options_.copy_time);
+    const absl::Duration by_grace = std::max(*ending_at_, copied) + trial::FlushGrace(Grace());
     if (!acknowledged_at_) return by_grace;
     const absl::Duration least = *acknowledged_at_ + kShortFlushTime;
     return ended_ ? std::max(by_grace, least) : least;
   }
 
-  // The pod is there until they are made where its program has ended by itself: what takes a
-  // machine away does not wait for them.
-  absl::Duration TimeForCopies() {
+  // Whether copies of a program that has ended are being made, or what became of them is not
+  // written down yet, which another thread does.
+  bool AwaitsCopies(bool committed) {
+    const v1::ArtifactPolicy& policy = pod_.config.artifacts();
+    if (!ended_ || (!policy.checkpoints() && !policy.outputs())) return false;
+    return !committed || committer_.copier().Busy(pod_.key);
+  }
+
+  // The pod is there until they are made where its program has ended by itself, and then for as
+  // long again as their news may take: what takes a machine away does not wait for them.
+  void NoteCopies() {
     const bool by_itself = program_state_.exit && !program_state_.exit->told();
-    const bool wanted = by_itself && committer_.copier().Busy(pod_.key);
-    return wanted ? trial::kCopyTime : absl::ZeroDuration();
+    if (!ended_ || !by_itself) return;
+    trial::AttemptStatus observed;
+    observed.key = pod_.key;
+    observed.state = trial::AttemptStatus::State::kExited;
+    committer_.Describe(observed);
+    const bool committed = observed.state == trial::AttemptStatus::State::kExited;
+    if (AwaitsCopies(committed)) copying_until_ = Now();
   }
 
   bool IsGraceOver() { return acknowledged_at_.has_value() && Now() >= Deadline(); }
@@ -353,6 +369,7 @@ class Sidecar {
   bool ended_ = false;                             // nothing more will come of the program
   std::optional<absl::Duration> ending_at_;        // the pod's grace runs since
   std::optional<absl::Duration> acknowledged_at_;  // SIGTERM
+  absl::Duration copying_until_;                   // copies were on their way then
   bool server_reached_ = false;                    // the server has said what it has
   bool denied_ = false;                            // it wants nothing of us
   bool completed_ = false;                         // it has all

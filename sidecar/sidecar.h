@@ -19,6 +19,7 @@
 #include "sidecar/server_link.h"
 #include "sidecar/store_access.h"
 #include "trial/checkpoint/checkpoint_copier.h"
+#include "trial/pod/pod_names.h"
 
 namespace shirabe::sidecar {
 
@@ -35,6 +36,7 @@ struct SidecarOptions {
   Clock* clock = nullptr;
   PodStores stores = {};  // that its checkpoints and outputs go to
   trial::CopyRetries copies = PodCopyRetries();
+  absl::Duration copy_time = trial::kCopyTime;      // for them, once the program has ended
   std::function<void(const std::string&)> print;    // to our own log
   absl::Duration interval = absl::Seconds(1);       // new bytes are sent once in so long,
   absl::Duration urgent = absl::Milliseconds(250);  // and near the end

@@ -74,6 +74,7 @@ class SidecarTest : public testing::Test {
     options.link = link_.get();
     options.clock = RealClock();
     options.stores = stores_;
+    options.copy_time = copy_time_;
     options.copies.calls.attempts = 1;
     options.copies.checkpoints.backoff = {absl::Milliseconds(1), absl::Milliseconds(1)};
     options.print = [this](const std::string& line) { words_ += line; };
@@ -117,6 +118,7 @@ class SidecarTest : public testing::Test {
   Pod pod_;
   const FakeProgram program_;
   PodStores stores_;
+  absl::Duration copy_time_ = absl::Minutes(10);
   std::unique_ptr<ServerLink> link_;
   std::string words_;
   std::atomic<bool> ended_ = false;
@@ -203,6 +205,40 @@ TEST_F(SidecarTest, CopiesAreTriedForAsLongAsThePodWaitsForThem) {
   EXPECT_EQ(server_.state().outputs_uncopied(), "");
   EXPECT_EQ(server_.state().outputs().bytes(), 1);
   EXPECT_GT(store_->puts, 20);
+}
+
+// Copies that take longer than the grace of the pod would have been.
+TEST_F(SidecarTest, WhatTheCopiesCameToIsSentAfterThemToo) {
+  pod_.config.mutable_grace()->set_seconds(2);
+  MakeCopies();
+  store_->slow = true;
+  Start();
+  program_.Begin();
+  EndProgram();
+  EXPECT_TRUE(Eventually([this] { return server_.state().copying(); }));
+  thread_.request_stop();
+  Pause(absl::Seconds(2.2));
+  EXPECT_FALSE(ended_);
+  store_->slow = false;
+  thread_.join();
+  EXPECT_TRUE(server_.complete());
+  EXPECT_FALSE(server_.state().copying());
+  EXPECT_EQ(server_.state().outputs().bytes(), 1);
+  EXPECT_EQ(words_, "");
+}
+
+TEST_F(SidecarTest, CopiesWithoutAnEndAreNotWaitedForWithoutEnd) {
+  pod_.config.mutable_grace()->set_seconds(1);
+  copy_time_ = absl::Milliseconds(1);
+  MakeCopies();
+  store_->slow = true;
+  Start();
+  program_.Begin();
+  EndProgram();
+  EXPECT_TRUE(Eventually([this] { return server_.state().copying(); }));
+  Stop();
+  EXPECT_FALSE(server_.complete());
+  EXPECT_NE(words_, "");
 }
 
 // One pod of several: its checkpoint is not one of all.
