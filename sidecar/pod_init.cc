@@ -169,6 +169,28 @@ class Resuming {
   TaskPool task_pool_{1};  // last: its thread uses all of the above
 };
 
+// Whether the package is none that a program could start from, whoever asks for it and when: its
+// store has none of it, or something else, or it cannot be unpacked. `stored` is what its store
+// said. All else is of the way to it, or of this machine, and passes.
+bool IsInVain(const Status& stored, const Status& filled) {
+  if (!stored.ok()) return absl::IsNotFound(stored) || absl::IsDataLoss(stored);
+  return absl::IsDataLoss(filled) || absl::IsInvalidArgument(filled);
+}
+
+// One try. kUnavailable for whatever passes.
+Status TryToFetchCode(artifacts::CodeCache& cache, const Pod& pod, const InitOptions& options) {
+  Status stored, sunk;
+  const auto source = [&](const artifacts::PieceSink& sink) {
+    const auto tell = [&](std::string_view piece) { return sunk = sink(piece); };
+    const Status got = options.stores.code->Get(CodeKey(pod.config), {}, tell, {});
+    if (sunk.ok()) stored = got;
+    return got;
+  };
+  const Status filled = cache.Fill(pod.config.code(), source, {});
+  if (filled.ok() || IsInVain(stored, filled)) return filled;
+  return absl::UnavailableError(Message(filled));
+}
+
 // The code package, checked before anything of it is unpacked, where the program finds it.
 Status FetchCode(const Pod& pod, const InitOptions& options) {
   const std::string& digest = pod.config.code();
@@ -176,17 +198,12 @@ Status FetchCode(const Pod& pod, const InitOptions& options) {
   if (options.stores.code == nullptr) return absl::InternalError("no store is open for its code");
   const std::string shown = "code package sha256:" + digest.substr(0, 12) + "…";
   artifacts::CodeCache cache(pod.root + "/code");
-  const Status fetched = artifacts::WithRetries(options.fetch, {}, [&] {
-    return cache.Fill(digest,
-                      [&](const artifacts::PieceSink& sink) {
-                        return options.stores.code->Get(CodeKey(pod.config), {}, sink, {});
-                      },
-                      {});
-  });
+  const Status fetched = artifacts::WithRetries(
+      options.fetch, {}, [&] { return TryToFetchCode(cache, pod, options); });
   if (fetched.ok()) return absl::OkStatus();
-  const bool changes = absl::IsUnavailable(fetched) || absl::IsResourceExhausted(fetched) ||
-                       absl::IsPermissionDenied(fetched);
-  if (changes) return absl::UnavailableError(absl::StrCat(shown, ": ", Message(fetched)));
+  if (absl::IsUnavailable(fetched)) {
+    return absl::UnavailableError(absl::StrCat(shown, ": ", Message(fetched)));
+  }
   const std::string why = absl::IsNotFound(fetched) ? "it is not in its store" : Message(fetched);
   return absl::DataLossError(
       absl::StrCat(shown, ": ", why, ": put it there again with shirabe upload"));

@@ -9,6 +9,7 @@
 #include <filesystem>
 
 #include "base/open_beneath.h"
+#include "base/sha256.h"
 #include "tests/sidecar/pod_harness.h"
 #include "trial/checkpoint/checkpoint_store.h"
 #include "trial/checkpoint/katib_folder.h"
@@ -17,6 +18,40 @@ namespace shirabe::sidecar {
 namespace {
 
 using ::testing::HasSubstr;
+
+// A store whose objects cannot be had, or are all `text`.
+class OneAnswer : public artifacts::ArtifactStore {
+ public:
+  explicit OneAnswer(Status status, std::string text = "")
+      : status_(std::move(status)), text_(std::move(text)) {}
+  Status Put(const std::string&, const artifacts::PutSource&, std::stop_token) override {
+    return status_;
+  }
+  Status Get(const std::string&, const artifacts::ByteRange&, const artifacts::PieceSink& sink,
+             std::stop_token) override {
+    ++gets;
+    RETURN_IF_ERROR(status_);
+    return sink(text_);
+  }
+  StatusOr<artifacts::ObjectInfo> Head(const std::string& key, std::stop_token) override {
+    return artifacts::ObjectInfo{key};
+  }
+  StatusOr<artifacts::ObjectPage> List(const std::string&, const std::string&,
+                                       std::stop_token) override {
+    return artifacts::ObjectPage();
+  }
+  Status Remove(const std::string&, std::stop_token) override { return status_; }
+  StatusOr<artifacts::PresignedUrl> Presign(const artifacts::PresignedRequest&,
+                                            absl::Duration) override {
+    return absl::UnimplementedError("");
+  }
+
+  int gets = 0;
+
+ private:
+  const Status status_;
+  const std::string text_;
+};
 
 class InitTest : public testing::Test {
  protected:
@@ -200,6 +235,39 @@ TEST(ReadPodTest, SaysWhatIsWrong) {
   ASSERT_TRUE(pod.ok()) << pod.status();
   EXPECT_EQ(pod->paths.checkpoint_dir, "/shirabe/home/trials/ns/exp/exp-3/exp-3-a2/checkpoints");
   EXPECT_EQ(pod->paths.log, "/shirabe/run/log");
+}
+
+// An attempt ends for good only where no other try of the same package could do better.
+TEST_F(InitTest, CodeThatIsNotToBeHadJustNowIsAskedForAgain) {
+  using Code = absl::StatusCode;
+  const auto run = [&](std::shared_ptr<OneAnswer> store,  // shared: as PodStores has it
+                       const std::string& digest) {
+    InitOptions options;
+    options.fetch.attempts = 2;
+    options.fetch.backoff = {absl::Milliseconds(1), absl::Milliseconds(1)};
+    options.stores.code = std::move(store);
+    pod_.config.set_code(digest);
+    return Init(pod_, options);
+  };
+  for (const Code code : {Code::kUnavailable, Code::kPermissionDenied, Code::kInvalidArgument,
+                          Code::kFailedPrecondition, Code::kUnimplemented, Code::kInternal}) {
+    const auto store = std::make_shared<OneAnswer>(Status(code, "says the store"));
+    const Status status = run(store, std::string(64, 'a'));
+    EXPECT_TRUE(absl::IsUnavailable(status)) << status;
+    EXPECT_THAT(Message(status), HasSubstr("says the store"));
+    EXPECT_EQ(store->gets, 2) << status;
+  }
+  for (const Code code : {Code::kNotFound, Code::kDataLoss}) {
+    const Status status = run(std::make_shared<OneAnswer>(Status(code, "")), std::string(64, 'a'));
+    EXPECT_TRUE(absl::IsDataLoss(status)) << status;
+  }
+  const Status other =
+      run(std::make_shared<OneAnswer>(absl::OkStatus(), "no package"), std::string(64, 'a'));
+  EXPECT_TRUE(absl::IsDataLoss(other)) << other;
+  const Status damaged =
+      run(std::make_shared<OneAnswer>(absl::OkStatus(), "no package"), HexSha256("no package"));
+  EXPECT_TRUE(absl::IsDataLoss(damaged)) << damaged;
+  EXPECT_THAT(Message(damaged), HasSubstr("no gzip file"));
 }
 
 }  // namespace
