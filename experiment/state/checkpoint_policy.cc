@@ -27,12 +27,16 @@ std::vector<v1::Checkpoint> Candidates(const std::vector<v1::Checkpoint>& all, i
 
 namespace {
 
-// Of those that are there, the newest first.
+// Of those that are there, the newest first. What an ended attempt's sidecar last said to be under
+// way may never be made, and no word of it comes any more: only the newest attempt's is awaited.
 std::set<Id> CopiesToKeep(const std::vector<v1::Checkpoint>& there) {
   std::set<Id> kept;
+  int32_t newest = 0;
+  for (const v1::Checkpoint& checkpoint : there) newest = std::max(newest, checkpoint.attempt());
   const v1::Checkpoint* next = nullptr;  // the oldest under way that is newer than every copy
   for (const v1::Checkpoint& checkpoint : there) {
-    if (checkpoint.copy() == v1::COPY_UNDER_WAY) next = &checkpoint;
+    const bool current = checkpoint.attempt() == newest;
+    if (checkpoint.copy() == v1::COPY_UNDER_WAY && current) next = &checkpoint;
     if (checkpoint.copy() != v1::COPY_MADE) continue;
     kept.insert(IdOf(checkpoint));
     break;

@@ -89,6 +89,15 @@ TEST(SelectPrunable, WhatCouldNotBeCopiedIsNotAwaited) {
   EXPECT_THAT(Steps(SelectPrunable(all, Keep(0, 1), {})), ElementsAre(20, 10));
 }
 
+TEST(SelectPrunable, WhatAnEndedAttemptDidNotFinishIsNotAwaited) {
+  std::vector<v1::Checkpoint> all = {Copied(10, v1::COPY_MADE), Copied(20, v1::COPY_UNDER_WAY),
+                                     Copied(30, v1::COPY_UNDER_WAY), Copied(40, v1::COPY_UNDER_WAY),
+                                     Copied(50, v1::COPY_UNDER_WAY)};
+  for (v1::Checkpoint& checkpoint : all) checkpoint.set_attempt(checkpoint.step() < 30 ? 1 : 2);
+  EXPECT_THAT(Steps(SelectPrunable(all, Keep(0, 1), {})), ElementsAre(40, 20))
+      << "30 is copied next, and 20 perhaps never";
+}
+
 TEST(SelectPrunable, NeverTheLastOne) {
   EXPECT_THAT(SelectPrunable({At(10)}, Keep(0, 0), {}), IsEmpty());
   EXPECT_THAT(SelectPrunable({}, Keep(1, 1), {}), IsEmpty());
