@@ -93,6 +93,36 @@ TEST(PodStores, CopiesTakeTheirTimeAndWhoResumesMayAskForThem) {
   EXPECT_EQ(pod.metadata["annotations"]["cluster-autoscaler.kubernetes.io/safe-to-evict"], "true");
 }
 
+// A machine is not kept for a pod that copies nothing.
+TEST(PodStores, OnlyThePodThatMakesCopiesHasTheTimeForThem) {
+  constexpr char kGrace[] = "terminationGracePeriodSeconds";
+  AttemptRequest request = WithCopies();
+  request.cluster.artifacts.set_checkpoints(false);
+  EXPECT_EQ(Pod(Build(request).object).spec[kGrace], 15) << "none are wanted";
+  request.cluster.artifacts.set_outputs(true);
+  EXPECT_EQ(Pod(Build(request).object).spec[kGrace], 615);
+  const Json pod = Json::parse(kJob)["spec"]["template"];
+  Json other = pod;
+  other["spec"]["containers"][0]["name"] = "other";
+  Json object = {{"apiVersion", "kubeflow.org/v1"}, {"kind", "PyTorchJob"}};
+  Json& roles = object["spec"]["pytorchReplicaSpecs"];
+  roles["Master"] = {{"replicas", 1}, {"template", pod}};
+  roles["Worker"] = {{"replicas", 2}, {"template", other}};
+  const auto grace_of = [&](const Json& roles, const char* role) {
+    AttemptRequest copies = WithCopies();
+    Json whole = object;
+    whole["spec"]["pytorchReplicaSpecs"] = roles;
+    copies.trial_spec = ParseStruct(whole.dump());
+    const AttemptObject built = Build(copies);
+    return Number(
+        At(built.object, {"spec", "pytorchReplicaSpecs", role, "template", "spec", kGrace}));
+  };
+  EXPECT_EQ(grace_of(roles, "Master"), 615);
+  EXPECT_EQ(grace_of(roles, "Worker"), 15);
+  roles["Worker"]["template"] = pod;  // which of them is the program's is not told
+  EXPECT_EQ(grace_of(roles, "Master"), 15);
+}
+
 TEST(PodStores, CodeThatCannotBeBroughtIsRefused) {
   Json object = Json::parse(kJob);
   object["spec"]["template"]["spec"]["containers"][0].erase("command");

@@ -195,9 +195,20 @@ void KeepUntilRead(AttemptObject& built) {
 
 // ---- its pods -----------------------------------------------------------------------------------
 
-// What each pod of the attempt gets, ours inside or not.
+// The one whose sidecar copies what the program has saved; null = none does.
+const PodTemplate* CopyingPod(const AttemptRequest& request, const std::vector<PodTemplate>& pods,
+                              const AttemptObject& built) {
+  const v1::ArtifactPolicy& policy = request.cluster.artifacts;
+  const bool wanted = !policy.store().empty() && (policy.checkpoints() || policy.outputs());
+  if (!wanted || !built.recipe.instrumented || !built.without_checkpoints.empty()) return nullptr;
+  const std::vector<Primary> found = FindPrimaries(pods, request.primary_container);
+  return found.empty() ? nullptr : &pods[found[0].pod];
+}
+
+// What each pod of the attempt gets, ours inside or not. The kubelet gives our sidecar `copy_time`
+// as well, once the program has ended by itself.
 Status DecoratePod(const AttemptRequest& request, const PodScheduling& place,
-                   const PodTemplate& pod) {
+                   const PodTemplate& pod, absl::Duration copy_time) {
   Json& metadata = ObjectIn(*pod.root, "metadata");
   Label(request.key, metadata);
   ObjectIn(metadata, "annotations")[kPodAttemptIdAnnotation] =
@@ -207,12 +218,8 @@ Status DecoratePod(const AttemptRequest& request, const PodScheduling& place,
     finalizers.push_back(kLogFinalizer);
   }
   Json& spec = pod.spec();
-  // The kubelet gives our sidecar that long as well once the program has ended by itself.
-  const bool copies = !request.cluster.artifacts.store().empty();
-  const absl::Duration grace =
-      WholeGrace(request, spec) + (copies ? kCopyTime : absl::ZeroDuration());
   spec["terminationGracePeriodSeconds"] =
-      static_cast<int64_t>(std::ceil(absl::ToDoubleSeconds(grace)));
+      static_cast<int64_t>(std::ceil(absl::ToDoubleSeconds(WholeGrace(request, spec) + copy_time)));
   return Prefix(pod.path, ApplyScheduling(place, spec));
 }
 
@@ -278,7 +285,8 @@ Status TellOperator(const AttemptRequest& request, const PodScheduling& place,
                     AttemptObject& built) {
   if (!IsOperatorKind(built.object)) return absl::OkStatus();
   Json pod = {{"metadata", Json::object()}, {"spec", Json::object()}};
-  RETURN_IF_ERROR(DecoratePod(request, place, {&pod, nullptr, kTrialSpecPath}));
+  RETURN_IF_ERROR(DecoratePod(request, place, {&pod, nullptr, kTrialSpecPath},
+                              /*copy_time=*/absl::ZeroDuration()));
   SayIfEvictable(request, built, pod);
   if (IsTrainJob(built.object)) AddPlainEnvironment(request, TrainerOf(built.object));
   return PassOn(pod, place, built.recipe, built.object);
@@ -338,8 +346,10 @@ StatusOr<AttemptObject> BuildAttemptObject(const AttemptRequest& request, const 
   const std::vector<PodTemplate> pods = FindTemplates(built.object);
   RETURN_IF_ERROR(PlaceProgram(request, options, pods, built));
   RETURN_IF_ERROR(CheckCode(request, built));
+  const PodTemplate* copying = CopyingPod(request, pods, built);
   for (const PodTemplate& pod : pods) {
-    RETURN_IF_ERROR(DecoratePod(request, place, pod));
+    const auto copy_time = &pod == copying ? kCopyTime : absl::ZeroDuration();
+    RETURN_IF_ERROR(DecoratePod(request, place, pod, copy_time));
     SayIfEvictable(request, built, *pod.root);
   }
   for (const PodTemplate& pod : pods) {
