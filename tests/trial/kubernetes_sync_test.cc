@@ -172,6 +172,22 @@ TEST_F(KubernetesTest, ANodeThatIsAboutToGoMeansACheckpointNow) {
   EXPECT_EQ(See(Nth(1)).state, AttemptStatus::State::kRunning);
 }
 
+// That takes minutes, and what the copies came to is told by itself.
+TEST_F(KubernetesTest, ASidecarThatMakesCopiesIsNotAskedForNewsAllTheTime) {
+  const auto next_of = [this](const v1::SyncRequest& request) {
+    return FromProto(executor().Sync(request).value_or(v1::SyncReply()).next());
+  };
+  Run(Nth(1));
+  v1::SyncRequest request = Request(Nth(1));
+  const absl::Duration calm = next_of(request);
+  ASSERT_TRUE(executor().Stop(Nth(1), v1::EARLY_STOPPED, absl::Seconds(15)).ok());
+  EXPECT_EQ(next_of(request), absl::Milliseconds(250)) << "it is to hear of it";
+  request.mutable_state()->set_heeded(1);
+  EXPECT_EQ(next_of(request), absl::Milliseconds(250)) << "it is ending";
+  request.mutable_state()->set_copying(true);
+  EXPECT_EQ(next_of(request), std::min(calm, absl::Seconds(5)));
+}
+
 // A sidecar remembers what it heeded, and we may not.
 TEST_F(KubernetesTest, RequestsGoOnCountingAfterARestart) {
   Run(Nth(1));

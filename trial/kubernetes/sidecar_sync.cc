@@ -14,6 +14,9 @@ namespace shirabe::trial {
 namespace {
 
 constexpr absl::Duration kUrgentSyncInterval = absl::Milliseconds(250);
+// Of a sidecar that makes copies: it tells by itself what they came to, and what it says meanwhile
+// is that it lives. Well within the time that it is waited for (PodTimeouts::final_sync).
+constexpr absl::Duration kCopyingSyncInterval = absl::Seconds(5);
 
 AttemptKey KeyOfRequest(const v1::SyncRequest& request) {
   return {{ExperimentKeyOf(request), request.trial()}, request.attempt()};
@@ -70,8 +73,10 @@ StatusOr<v1::SyncReply> SidecarSync::Sync(const v1::SyncRequest& request,
     ending = attempt.progress.over || attempt.stop;
     spoken_of = first && !attempt.unheard_why.empty();
     AcknowledgeRequest(attempt);
-    const bool urgent = attempt.pending_request || ending;
-    *reply.mutable_next() = ToProto(urgent ? kUrgentSyncInterval : interval);
+    const bool urgent = attempt.pending_request || (ending && !attempt.state.copying());
+    const absl::Duration calm =
+        attempt.state.copying() ? std::min(interval, kCopyingSyncInterval) : interval;
+    *reply.mutable_next() = ToProto(urgent ? kUrgentSyncInterval : calm);
     FillRequest(attempt, reply);
     deleted = attempt.state.pruned();
   }));
