@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <memory>
+#include <set>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -250,8 +251,9 @@ class Sidecar {
     next_ = std::clamp(next_, options_.urgent, absl::Minutes(1));
     for (const v1::Checkpoint& checkpoint : reply.prune()) {
       prune_worker_.Prune(checkpoint);
+      if (trial::KeyOf(checkpoint) != pod_.key) continue;
       // The server removes its copy, too; what is only being made is not there for it to see.
-      if (trial::KeyOf(checkpoint) == pod_.key) committer_.copier().Prune(checkpoint);
+      if (unwanted_.insert(checkpoint.step()).second) committer_.copier().Prune(checkpoint);
     }
     if (reply.has_request() && reply.request().id() != acknowledged_)
       HandleRequest(reply.request());
@@ -379,6 +381,7 @@ class Sidecar {
   std::string acknowledged_state_;  // what the server knows
   int64_t acknowledged_ = 0;
   std::string request_error_;
+  std::set<int64_t> unwanted_;  // steps whose copies were given up
   Mutex mutex_;
   CondVar changed_;
   bool woken_ ABSL_GUARDED_BY(mutex_) = false;

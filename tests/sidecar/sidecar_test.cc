@@ -47,6 +47,7 @@ class HardStore : public artifacts::ArtifactStore {
     return store_->List(prefix, after, stop);
   }
   Status Remove(const std::string& key, std::stop_token stop) override {
+    if (key.ends_with("/manifest.json")) ++removed;
     return store_->Remove(key, stop);
   }
   StatusOr<artifacts::PresignedUrl> Presign(const artifacts::PresignedRequest& request,
@@ -55,7 +56,8 @@ class HardStore : public artifacts::ArtifactStore {
   }
 
   std::atomic<int> puts = 0;
-  std::atomic<int> away = 0;  // so many calls find it away
+  std::atomic<int> removed = 0;  // manifests
+  std::atomic<int> away = 0;     // so many calls find it away
   std::atomic<bool> slow = false;
 
  private:
@@ -239,6 +241,23 @@ TEST_F(SidecarTest, CopiesWithoutAnEndAreNotWaitedForWithoutEnd) {
   Stop();
   EXPECT_FALSE(server_.complete());
   EXPECT_NE(words_, "");
+}
+
+// The server asks until it has heard that it is done.
+TEST_F(SidecarTest, ACopyIsDeletedOnceHoweverOftenThatIsAsked) {
+  MakeCopies();
+  Start();
+  program_.Begin();
+  program_.Save(10, "weights");
+  EXPECT_TRUE(Eventually([this] {
+    const v1::PodState state = server_.state();
+    return state.checkpoints_size() == 1 && state.checkpoints(0).copy() == v1::COPY_MADE;
+  }));
+  server_.AskToPrune(server_.state().checkpoints(0));
+  EXPECT_TRUE(Eventually([this] { return store_->removed > 0; }));
+  const int calls = server_.calls();
+  EXPECT_TRUE(Eventually([&] { return server_.calls() > calls + 5; }));
+  EXPECT_EQ(store_->removed, 1);
 }
 
 // One pod of several: its checkpoint is not one of all.
