@@ -84,6 +84,13 @@ TEST_F(StoreGrantsTest, TheKeyFollowsFromTheAttempt) {
   EXPECT_EQ(list->key(), "lab/vision/_/exp/3/2/10/");
 }
 
+TEST_F(StoreGrantsTest, ARemovedExperimentIsGivenNothing) {
+  grants_->Forget(kExperiment);
+  EXPECT_EQ(CodeOf(Ask(v1::READ_OBJECT, 3, 2, kSha), Key(3, 2)), absl::StatusCode::kUnavailable);
+  grants_->SetPolicy(kExperiment, spec_);
+  EXPECT_EQ(CodeOf(Ask(v1::READ_OBJECT, 3, 2, kSha), Key(3, 2)), absl::StatusCode::kOk);
+}
+
 TEST_F(StoreGrantsTest, WhatIsPutHasItsLengthAndDigestSigned) {
   v1::GrantRequest request = Ask(v1::PUT_OBJECT, 3, 2, kSha);
   request.set_bytes(11);

@@ -175,6 +175,7 @@ Status KubernetesExecutor::RemoveFiles(const ExperimentKey& experiment, int64_t 
   RETURN_IF_ERROR(attempts_.CheckStopped(experiment, trial));
   if (trial == 0) {
     pruner_.Forget(experiment);
+    grants_.Forget(experiment);
     removals_.Record(experiment);
   }
   RETURN_IF_ERROR(layout_.Remove(experiment, trial));

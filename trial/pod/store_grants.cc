@@ -48,6 +48,11 @@ void StoreGrants::SetPolicy(const ExperimentKey& key, const v1::ShirabeSpec& spe
   policies_[key] = {spec.artifacts(), spec.code()};
 }
 
+void StoreGrants::Forget(const ExperimentKey& key) {
+  const MutexLock lock(mutex_);
+  policies_.erase(key);
+}
+
 StatusOr<StoreGrants::Policy> StoreGrants::PolicyOf(const ExperimentKey& key) const {
   const MutexLock lock(mutex_);
   const auto found = policies_.find(key);

@@ -37,6 +37,8 @@ class StoreGrants {
 
   // What the experiment's specification says.
   void SetPolicy(const ExperimentKey& key, const v1::ShirabeSpec& spec);
+  // It is removed: nothing is given for it any more.
+  void Forget(const ExperimentKey& key);
   // Whether its attempts may start: kInvalidArgument, with field and fix.
   Status Check(const ExperimentKey& key) const;
   // Before the attempt starts: what it may go on from, kept with its files for the next process.
