@@ -304,8 +304,7 @@ class Sidecar {
     return ended_ ? std::max(by_grace, least) : least;
   }
 
-  // Whether copies of a program that has ended are being made, or what became of them is not
-  // written down yet, which another thread does.
+  // Whether copies of an ended program are on their way; a thread of its own writes them down.
   bool AwaitsCopies(bool committed) {
     const v1::ArtifactPolicy& policy = pod_.config.artifacts();
     if (!ended_ || (!policy.checkpoints() && !policy.outputs())) return false;

@@ -4,11 +4,14 @@
 
 #include <gmock/gmock.h>
 
+#include <cstring>
 #include <filesystem>
 
+#include "absl/strings/match.h"
 #include "artifacts/package/code_package.h"
 #include "artifacts/s3_store.h"
 #include "base/sha256.h"
+#include "net/http_client.h"
 #include "sidecar/pod_init.h"
 #include "tests/artifacts/archives.h"
 #include "tests/artifacts/objects.h"
@@ -178,6 +181,43 @@ TEST_F(StoreAccessTest, OutputsGoThereFromTheirAttemptOnly) {
   EXPECT_TRUE(fs::exists(Object("1/1/0/manifest.json")));
   const auto other = Part({{kKey.trial.experiment, 2}, 1});
   EXPECT_TRUE(absl::IsInvalidArgument(trial::CopyIn(*outputs, dir + "/in", {other.get(), ""})));
+}
+
+// What is put is what the bearer sends: a header that is not signed names no other object whose
+// bytes would become the attempt's own.
+TEST_F(StoreAccessTest, AUrlToPutWithCopiesNothingOfAnother) {
+  const std::string theirs = absl::StrCat("/", S3Server::kBucket, "/theirs");
+  ASSERT_TRUE(WriteFileAtomic(absl::StrCat(s3_->bucket(), "/theirs"), "of another").ok());
+  const auto http = *net::HttpClient::Create();
+  const std::string sha256 = HexSha256("mine!");
+  for (const char* header : {"x-amz-copy-source", "X-Amz-Copy-Source"}) {
+    for (const std::string& source : {theirs, theirs.substr(1)}) {
+      for (const std::string body : {"", "mine!"}) {
+        v1::GrantRequest request;
+        request.set_action(v1::PUT_OBJECT);
+        request.mutable_copy()->set_trial(kKey.trial.number);
+        request.mutable_copy()->set_attempt(kKey.number);
+        request.mutable_copy()->set_step(7);
+        request.mutable_copy()->set_sha256(sha256);
+        request.set_bytes(static_cast<int64_t>(body.size()));
+        const auto granted = grants_->Grant(kKey, request);
+        ASSERT_TRUE(granted.ok()) << granted.status();
+        ASSERT_TRUE(absl::StartsWith(granted->url(), s3_->endpoint())) << granted->url();
+        net::HttpCall call{.origin = s3_->endpoint()};
+        call.request = {.method = "PUT",
+                        .target = granted->url().substr(s3_->endpoint().size()),
+                        .body = body,
+                        .headers = {{"host", s3_->endpoint().substr(strlen("http://"))}}};
+        const int plain = http->Do(call, nullptr, {}).answer.status;
+        EXPECT_EQ(plain, 200) << "without the header it is good";
+        call.request.headers.emplace_back(header, source);
+        const net::HttpExchange copied = http->Do(call, nullptr, {});
+        EXPECT_EQ(copied.answer.status, 403) << source;
+        EXPECT_THAT(copied.answer.body, HasSubstr("not signed"));
+        EXPECT_EQ(ReadFile(Object("1/1/7/files/" + sha256)).value_or("none"), body);
+      }
+    }
+  }
 }
 
 // Of a store that is gone, and of one that refuses: no error has a signature in it.
