@@ -169,7 +169,7 @@ class Resuming {
   TaskPool task_pool_{1};  // last: its thread uses all of the above
 };
 
-// Whether the package is none that a program could start from, whoever asks for it and when: its
+// Whether the package is none that a program could start from, at any time and on any machine: its
 // store has none of it, or something else, or it cannot be unpacked. `stored` is what its store
 // said. All else is of the way to it, or of this machine, and passes.
 bool IsInVain(const Status& stored, const Status& filled) {
