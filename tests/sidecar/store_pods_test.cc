@@ -108,19 +108,17 @@ TEST(PodStores, OnlyThePodThatMakesCopiesHasTheTimeForThem) {
   Json& roles = object["spec"]["pytorchReplicaSpecs"];
   roles["Master"] = {{"replicas", 1}, {"template", pod}};
   roles["Worker"] = {{"replicas", 2}, {"template", other}};
-  const auto grace_of = [&](const Json& roles, const char* role) {
+  const auto grace_of = [&](const char* role) {
     AttemptRequest copies = WithCopies();
-    Json whole = object;
-    whole["spec"]["pytorchReplicaSpecs"] = roles;
-    copies.trial_spec = ParseStruct(whole.dump());
+    copies.trial_spec = ParseStruct(object.dump());
     const AttemptObject built = Build(copies);
     return Number(
         At(built.object, {"spec", "pytorchReplicaSpecs", role, "template", "spec", kGrace}));
   };
-  EXPECT_EQ(grace_of(roles, "Master"), 615);
-  EXPECT_EQ(grace_of(roles, "Worker"), 15);
+  EXPECT_EQ(grace_of("Master"), 615);
+  EXPECT_EQ(grace_of("Worker"), 15);
   roles["Worker"]["template"] = pod;  // which of them is the program's is not told
-  EXPECT_EQ(grace_of(roles, "Master"), 15);
+  EXPECT_EQ(grace_of("Master"), 15);
 }
 
 TEST(PodStores, CodeThatCannotBeBroughtIsRefused) {
