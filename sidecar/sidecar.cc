@@ -3,7 +3,6 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <chrono>
 #include <memory>
 #include <set>
 
@@ -23,6 +22,7 @@
 #include "sidecar/server_link.h"
 #include "sidecar/trainer_endpoint.h"
 #include "trial/checkpoint/checkpoint_committer.h"
+#include "trial/checkpoint/checkpoint_folder.h"
 #include "trial/checkpoint/katib_folder.h"
 #include "trial/pod/final_sync_log.h"
 
