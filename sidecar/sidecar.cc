@@ -22,6 +22,7 @@
 #include "sidecar/server_link.h"
 #include "sidecar/trainer_endpoint.h"
 #include "trial/checkpoint/checkpoint_committer.h"
+#include "trial/checkpoint/checkpoint_folder.h"
 #include "trial/checkpoint/katib_folder.h"
 #include "trial/pod/final_sync_log.h"
 
@@ -197,7 +198,7 @@ class Sidecar {
   bool Due(bool fresh) {
     const absl::Duration since = Now() - last_;
     if (denied_ || Now() < retry_at_) return false;
-    if (!server_reached_ || sync_now_) return true;
+    if (!server_reached_ || sync_now_ || failures_ > 0) return true;
     bool committed = false;
     const bool news = fresh || State(committed).SerializeAsString() != acknowledged_state_ ||
                       (committed && !completed_);
