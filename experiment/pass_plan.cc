@@ -102,8 +102,9 @@ bool SavesOutsideOfPod(const v1::ExperimentSpec& spec, const v1::Attempt& attemp
 absl::Duration UnsavedWork(const PassInput& in, const ActiveTrial& active) {
   const AttemptMemory& memory = active.memory;
   const v1::Attempt& attempt = active.open->record;
-  const bool waits =
-      memory.phase == AttemptPhase::kStarted || memory.start_again > absl::ZeroDuration();
+  const bool waits = memory.phase == AttemptPhase::kStarted
+                         ? memory.seen_pending
+                         : memory.start_again > absl::ZeroDuration();
   if (waits && attempt.state() != v1::ATTEMPT_RUNNING) return absl::ZeroDuration();
   if (memory.phase != AttemptPhase::kRunning || !memory.running_since ||
       !attempt.has_start_time()) {

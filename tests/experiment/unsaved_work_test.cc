@@ -97,5 +97,27 @@ TEST_F(UnsavedWorkTest, WhatAProcessOfThisMachineSavesIsSaved) {
   EXPECT_THAT(Stopped(), SizeIs(1));
 }
 
+TEST_F(UnsavedWorkTest, WhatThisProcessHasStartedAndDoesNotRunYetHasDoneNothing) {
+  Create("  parallelTrialCount: 2\n");
+  Pass();
+  executor_.of_trials = {{1, {}}, {2, {}}};
+  Pass();
+  AllowOne();
+  EXPECT_THAT(Stopped(), SizeIs(1));
+}
+
+TEST_F(UnsavedWorkTest, OfWhatAnotherProcessHasStartedItMustBeSeen) {
+  Create("  parallelTrialCount: 2\n");
+  Pass();
+  TakeOver();
+  executor_.of_trials = {{1, {}}, {2, {}}};
+  Pass();
+  AllowOne();
+  EXPECT_THAT(Stopped(), IsEmpty()) << "it may have run for hours";
+  executor_.of_trials.at(2).waiting = "no node has room for it";
+  Look();
+  EXPECT_THAT(Stopped(), SizeIs(1));
+}
+
 }  // namespace
 }  // namespace shirabe::experiment
