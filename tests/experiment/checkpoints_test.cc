@@ -118,7 +118,8 @@ class CopiedCheckpointsTest : public ReconcilerTest {
   }
   std::vector<int64_t> Kept() const {
     std::vector<v1::Checkpoint> all;
-    for (const auto& row : *store_->ListCheckpoints({kKey, 1})) all.push_back(row.record);
+    const auto rows = store_->ListCheckpoints({kKey, 1});
+    for (const auto& row : *rows) all.push_back(row.record);
     return Steps(Candidates(all, 0));
   }
 };
