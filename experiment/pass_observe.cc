@@ -54,6 +54,7 @@ Status RecordRunning(const TrialEdit& edit, const AttemptStatus& observed) {
 void RecordPending(const TrialEdit& edit, const AttemptStatus& observed) {
   AttemptMemory& memory = edit.trial.mutable_memory();
   if (memory.phase == AttemptPhase::kRecorded) memory.Enter(AttemptPhase::kStarted);
+  if (!observed.waiting.empty()) memory.seen_pending = true;
   if (edit.trial.attempt().state() != v1::ATTEMPT_RUNNING) SetWaitReason(edit, observed.waiting);
 }
 

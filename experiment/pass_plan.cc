@@ -8,6 +8,7 @@
 #include "experiment/conditions.h"
 #include "experiment/pass_follow_up.h"
 #include "metrics/describe_source.h"
+#include "trial/checkpoint/katib_folder.h"
 
 namespace shirabe::experiment {
 namespace {
@@ -85,25 +86,42 @@ void SayIfBudgetKeepsNothing(const PassInput& in, const BudgetState& money, Delt
   delta.AddEvent(true, "BudgetNotEnforced", message);
 }
 
-// Of the open attempt, what no checkpoint has. By both clocks: another process may have seen it
-// begin, and the wall clock may have been set back meanwhile.
+// Whether its checkpoints lie where they are still there once its pod is gone: on this machine, or
+// on a volume (see VolumeFor, trial/pod/pod_volumes.h).
+bool SavesOutsideOfPod(const v1::ExperimentSpec& spec, const v1::Attempt& attempt) {
+  const bool here = attempt.placements_size() > 0 && attempt.placements(0).pid() != 0;
+  if (here || spec.shirabe().checkpoint().volume().ByteSizeLong() > 0) return true;
+  const auto& settings = spec.algorithm().algorithm_settings();
+  return std::any_of(settings.begin(), settings.end(), [](const v1::Setting& one) {
+    return one.name() == trial::kKatibFolderSetting;
+  });
+}
+
+// Of the open attempt, what no checkpoint has that outlives its machine. By both clocks: another
+// process may have seen it begin, and the wall clock may have been set back meanwhile.
 absl::Duration UnsavedWork(const PassInput& in, const ActiveTrial& active) {
   const AttemptMemory& memory = active.memory;
   const v1::Attempt& attempt = active.open->record;
-  const bool waits =
-      memory.phase == AttemptPhase::kStarted || memory.start_again > absl::ZeroDuration();
+  const bool waits = memory.phase == AttemptPhase::kStarted
+                         ? memory.seen_pending
+                         : memory.start_again > absl::ZeroDuration();
   if (waits && attempt.state() != v1::ATTEMPT_RUNNING) return absl::ZeroDuration();
   if (memory.phase != AttemptPhase::kRunning || !memory.running_since ||
       !attempt.has_start_time()) {
     return absl::InfiniteDuration();
   }
-  absl::Time saved = FromProto(attempt.start_time());
+  const bool outside = SavesOutsideOfPod(in.state.experiment().spec(), attempt);
+  absl::Time saved = FromProto(attempt.start_time()), newest = saved;
   for (const auto& checkpoint : active.checkpoints) {
     const v1::Checkpoint& one = checkpoint.record;
-    if (one.attempt() != attempt.number() || !one.gone().empty()) continue;
-    saved = std::max(saved, FromProto(one.time()));
+    if (one.attempt() != attempt.number()) continue;
+    newest = std::max(newest, FromProto(one.time()));
+    const bool lasts = one.gone().empty() && (outside || one.copy() == v1::COPY_MADE);
+    if (lasts) saved = std::max(saved, FromProto(one.time()));
   }
-  return std::max(in.now - saved, in.monotonic - std::max(memory.saved_at, *memory.running_since));
+  // saved_at is the moment of the newest one, which need not be one that lasts.
+  const absl::Duration since = in.monotonic - std::max(memory.saved_at, *memory.running_since);
+  return std::max(in.now - saved, since + (newest - saved));
 }
 
 LiveTrial LiveTrialOf(const PassInput& in, const ActiveTrial& active) {

@@ -121,6 +121,7 @@ Delta RecordStart(const PassInput& in, const ActiveTrial& active, const StartRes
   for (const StartObstacle& obstacle : kObstacles) SayWhetherInTheWay(in, status, obstacle, delta);
   if (status.ok()) {
     memory.Enter(AttemptPhase::kStarted);
+    memory.seen_pending = true;
     // A caller waits for its trial; a program's start is not to be seen sooner.
     const bool asked = in.state.experiment().spec().shirabe().ask_and_tell();
     delta.Requeue(asked ? absl::ZeroDuration() : kSlowStartThreshold);

@@ -198,7 +198,7 @@ class Sidecar {
   bool Due(bool fresh) {
     const absl::Duration since = Now() - last_;
     if (denied_ || Now() < retry_at_) return false;
-    if (!server_reached_ || sync_now_) return true;
+    if (!server_reached_ || sync_now_ || failures_ > 0) return true;
     bool committed = false;
     const bool news = fresh || State(committed).SerializeAsString() != acknowledged_state_ ||
                       (committed && !completed_);

@@ -34,6 +34,7 @@ void AttemptMemory::Enter(AttemptPhase next) {
   if (phase == next) return;
   CHECK(MayFollow(phase, next));
   phase = next;
+  if (next == AttemptPhase::kRecorded) seen_pending = false;
 }
 
 absl::Duration AttemptMemory::Ran(absl::Duration monotonic) const {

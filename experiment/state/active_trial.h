@@ -53,7 +53,10 @@ struct AttemptMemory {
 
   AttemptPhase phase = AttemptPhase::kNone;
   StopSent stop_sent = StopSent::kNone;
-  bool judge = false;            // it has reported: the early-stopping rule is to be asked
+  bool judge = false;  // it has reported: the early-stopping rule is to be asked
+  // Of one in kStarted: this process has started it, or has been told why it does not run yet. Of
+  // one that is only heard of after a restart it is not known whether it runs.
+  bool seen_pending = false;
   absl::Duration start_again{};  // after a Start that had no room
   CapacityWait wait{};           // or until it has started
   absl::Duration collect_at{};

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <tuple>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 
 namespace shirabe::experiment {
@@ -28,7 +29,10 @@ std::vector<Victim> ChooseVictims(std::vector<VictimCandidate> candidates, int64
     if (one.price_per_hour > 0) {
       lost += absl::StrFormat(", worth %.4f", seconds / 3600 * one.price_per_hour);
     }
-    victims.push_back({one.trial, absl::StrFormat("%s, the least of %d that run", lost, running)});
+    const std::string rank = victims.empty() ? absl::StrFormat("the least of %d that run", running)
+                                             : absl::StrFormat("the least of the %d that are left",
+                                                               running - victims.size());
+    victims.push_back({one.trial, absl::StrCat(lost, ", ", rank)});
   }
   return victims;
 }

@@ -58,7 +58,8 @@ fault_control_plane() {
 # secret.
 fault_nosy() {
   local pod
-  begun nosy
+  manifest nosy | sed 's/-lt 15/-lt 40/' | kubectl apply -f - >/dev/null
+  on_its_way nosy
   pod=$(one_pod_of nosy)
   eventually 30 "its own folder, and no other trial's" is 1 \
     kubectl exec "${pod#pod/}" -c main -- sh -c 'ls /shirabe/home/trials/default/nosy | wc -l'
@@ -99,7 +100,8 @@ fault_dns() {
   eventually 30 "that it says so" has "has not reached the controller at .*:7450.*DNS" \
     inside_controller describe trial unnamed/1
   eventually 10 "an event" has SidecarUnreachable kubectl get events \
-    --field-selector=reason=SidecarUnreachable -o 'jsonpath={.items[*].reason}'
+    --field-selector=reason=SidecarUnreachable,involvedObject.name=unnamed \
+    -o 'jsonpath={.items[*].reason}'
   cluster start dns
   eventually 30 "that it is heard of" eval \
     "! inside_controller describe trial unnamed/1 | grep -v Warning | grep 'has not reached'"
@@ -307,7 +309,7 @@ together() {
 }
 
 [ $# != 0 ] || set -- control_plane "controller_killed nosy by_hand eviction suspended" \
-  "dns deleted namespace missing" "taint partition" follow_up namespace_unseen
+  "dns deleted namespace missing" taint partition follow_up namespace_unseen
 for faults; do
   step "$faults"
   # shellcheck disable=SC2086 # words

@@ -3,9 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
@@ -16,17 +18,20 @@
 
 namespace shirabe::experiment {
 
-// An executor that starts everything, and shows its last attempt as a test says.
+// An executor that starts everything, and shows attempts as a test says.
 class ShownExecutor : public trial::Executor {
  public:
-  std::optional<trial::AttemptStatus> observed;  // without its key
+  std::optional<trial::AttemptStatus> observed;       // the last one, without its key
+  std::map<int64_t, trial::AttemptStatus> of_trials;  // or, by trial, the last one of each
   trial::PlacementQuote quote;
   Status start;                        // what it answers; an error: it has started nothing
   std::vector<absl::Duration> graces;  // of each Stop
   std::vector<AttemptKey> forgotten;
 
   Status Start(const trial::AttemptRequest& request) override {
-    if (start.ok()) started_ = request.key;
+    if (!start.ok()) return start;
+    started_ = request.key;
+    last_of_[request.key.trial.number] = request.key;
     return start;
   }
   Status Stop(const AttemptKey&, v1::Cause, absl::Duration grace) override {
@@ -35,14 +40,22 @@ class ShownExecutor : public trial::Executor {
   }
   void Adopt(const std::vector<v1::Attempt>&) override {}
   std::vector<trial::AttemptStatus> Observe(const ExperimentKey&) override {
-    if (!started_ || !observed) return {};
+    std::vector<trial::AttemptStatus> all;
+    for (const auto& [number, status] : of_trials) {
+      if (!last_of_.contains(number)) continue;
+      all.push_back(status);
+      all.back().key = last_of_.at(number);
+    }
+    if (!started_ || !observed) return all;
     trial::AttemptStatus seen = *observed;
     seen.key = *started_;
-    return {seen};
+    all.push_back(std::move(seen));
+    return all;
   }
   void Forget(const AttemptKey& key) override {
     forgotten.push_back(key);
     started_.reset();
+    last_of_.erase(key.trial.number);
   }
   Status RemoveFiles(const ExperimentKey&, int64_t) override { return absl::OkStatus(); }
   trial::AttemptPaths Paths(const AttemptKey&) const override {
@@ -66,6 +79,7 @@ class ShownExecutor : public trial::Executor {
 
  private:
   std::optional<AttemptKey> started_;
+  std::map<int64_t, AttemptKey> last_of_;
 };
 
 // The reconciler over one experiment, kGood with `spec` before its parameters, in a store in

@@ -37,6 +37,14 @@ TEST(VictimChoiceTest, TimeCountsByWhatItCosts) {
             "5.0 s of its work are not saved, worth 0.0056, the least of 2 that run");
 }
 
+TEST(VictimChoiceTest, OfEachItSaysWhatIsTrueOfIt) {
+  const auto victims = ChooseVictims(
+      {{1, absl::Seconds(5)}, {2, absl::Seconds(1)}, {3, absl::Seconds(9)}}, 2, kMost);
+  ASSERT_THAT(TrialsOf(victims), ElementsAre(2, 1));
+  EXPECT_EQ(victims[0].why, "1.0 s of its work are not saved, the least of 3 that run");
+  EXPECT_EQ(victims[1].why, "5.0 s of its work are not saved, the least of the 2 that are left");
+}
+
 TEST(VictimChoiceTest, OfEqualsTheNewestGoes) {
   EXPECT_THAT(TrialsOf(ChooseVictims(
                   {{1, absl::ZeroDuration()}, {7, absl::ZeroDuration()}, {3, absl::ZeroDuration()}},

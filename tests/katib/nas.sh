@@ -22,6 +22,11 @@ for _ in $(seq 600); do
   kill -0 "${PIDS[0]}" 2>/dev/null || { cat "$WORK/log" && exit 1; }
   sleep 0.1
 done
+[ -s "$WORK/address" ] || {
+  echo "Katib's service has told no address within 60 s:"
+  tail -n 40 "$WORK/log"
+  exit 1
+}
 
 sed "s/endpoint: .*/endpoint: $(cat "$WORK/address")/" deploy/examples/nas.yaml >"$WORK/nas.yaml"
 export SHIRABE_HOME=$WORK/home

@@ -17,6 +17,7 @@
 #include "base/clock.h"
 #include "base/file_io.h"
 #include "base/open_beneath.h"
+#include "base/timestamp.h"
 #include "proto/shirabe/v1/pod.grpc.pb.h"
 #include "sidecar/pod_config.h"
 #include "trial/file_layout.h"
@@ -115,6 +116,7 @@ class FakeServer : public v1::Pods::Service {
   std::atomic<int> swallow = 0;  // of so many the answer is lost
   std::atomic<bool> deny = false;
   std::atomic<int> delay_ms = 0;
+  std::atomic<int64_t> next_ms = 100;
 
  private:
   grpc::Status Sync(grpc::ServerContext*, const v1::SyncRequest* request,
@@ -130,7 +132,7 @@ class FakeServer : public v1::Pods::Service {
     if (swallow > 0 && swallow-- > 0) return {grpc::StatusCode::UNAVAILABLE, "lost"};
     *reply = reply_;
     for (v1::FileHave& have : taken->have) *reply->add_files() = std::move(have);
-    reply->mutable_next()->set_nanos(100'000'000);
+    *reply->mutable_next() = ToProto(absl::Milliseconds(next_ms.load()));
     return grpc::Status::OK;
   }
 

@@ -118,11 +118,52 @@ TEST(OperatorKinds, AWorkflowThatEndedInErrorHasFailed) {
   EXPECT_EQ(verdict.phase, PodVerdict::Phase::kEnded);
   EXPECT_EQ(verdict.exit_code, 1);
   EXPECT_EQ(verdict.message, "it ended in error: template name 'fit' undefined");
+  EXPECT_EQ(verdict.cause, v1::CAUSE_NONE) << "its own fault: there never was a pod";
   (*snapshot.object)["status"]["phase"] = "Running";
   EXPECT_EQ(ReadSnapshot(snapshot, attempt, {}).phase, PodVerdict::Phase::kWaiting);
   (*snapshot.object)["status"]["phase"] = "Error";
   (*snapshot.object)["apiVersion"] = "example.org/v1";
   EXPECT_EQ(ReadSnapshot(snapshot, attempt, {}).phase, PodVerdict::Phase::kWaiting) << "not Argo's";
+}
+
+// Argo calls a Workflow whose pod was lost an error, too.
+TEST(OperatorKinds, AWorkflowThatErredAfterItsPodWasLostIsNotToBlame) {
+  AttemptSnapshot snapshot;
+  snapshot.object = Json::parse(R"({
+      "apiVersion": "argoproj.io/v1alpha1", "kind": "Workflow",
+      "status": {"phase": "Error", "message": "pod deleted"}})");
+  PodAttempt attempt;
+  attempt.ref.resource.kind = "Workflow";
+  attempt.recipe.primary_container = "main";
+  attempt.recipe.success_condition = R"(status.[@this].#(phase=="Succeeded")#)";
+  attempt.recipe.failure_condition = R"(status.[@this].#(phase=="Failed")#)";
+  v1::Placement ran;
+  ran.mutable_start_time()->set_seconds(1);
+  const auto expect_unknown = [&](const char* what) {
+    const PodVerdict verdict = ReadSnapshot(snapshot, attempt, ran);
+    EXPECT_EQ(verdict.phase, PodVerdict::Phase::kEnded) << what;
+    EXPECT_EQ(verdict.cause, v1::UNKNOWN_CAUSE) << what;
+    EXPECT_FALSE(verdict.exit_code) << what;
+    EXPECT_EQ(verdict.message, "it ended in error: pod deleted") << what;
+  };
+  expect_unknown("the pod was gone before it was looked at");
+  snapshot.pod = Json::parse(R"({
+      "metadata": {"name": "a", "uid": "u"}, "spec": {"nodeName": "n"},
+      "status": {"phase": "Running", "containerStatuses": [{"name": "main",
+          "state": {"running": {"startedAt": "2026-01-01T00:00:00Z"}}}]}})");
+  expect_unknown("it is seen to run");
+  snapshot.pod_vanished = true;
+  expect_unknown("it vanished while it ran");
+  snapshot.node_state = PodFacts::Node::kDead;
+  EXPECT_EQ(ReadSnapshot(snapshot, attempt, ran).cause, v1::PREEMPTED_NODE);
+  // Its end was seen: it is as its program says.
+  snapshot.node_state = PodFacts::Node::kAlive;
+  snapshot.pod_vanished = false;
+  (*snapshot.pod)["status"]["phase"] = "Failed";
+  (*snapshot.pod)["status"]["containerStatuses"][0]["state"] = {{"terminated", {{"exitCode", 3}}}};
+  const PodVerdict seen = ReadSnapshot(snapshot, attempt, ran);
+  EXPECT_EQ(seen.cause, v1::CAUSE_NONE);
+  EXPECT_EQ(seen.exit_code, 3);
 }
 
 // ---- pods that do not carry our labels ----------------------------------------------------------

@@ -42,7 +42,7 @@ bool DoesHold(const std::string& condition, const Json& object) {
 
 // An operator may call its object failed because a pod is about to go, long before that has ended:
 // what the platform did to any of the pods goes before, and one that is ending will say it.
-PodVerdict ByFailure(const AttemptSnapshot& snapshot, PodVerdict verdict) {
+PodVerdict ByFailure(const AttemptSnapshot& snapshot, bool had_pod, PodVerdict verdict) {
   const bool runs = verdict.phase == Phase::kRunning;
   const bool ending = verdict.ending && (runs || verdict.phase == Phase::kWaiting);
   if (IsPlatformCause(verdict.cause) || ending) return verdict;
@@ -53,22 +53,29 @@ PodVerdict ByFailure(const AttemptSnapshot& snapshot, PodVerdict verdict) {
     return verdict;
   }
   verdict.unexplained = runs;
-  if (verdict.exit_code.value_or(0) == 0) verdict.exit_code = 1;
+  const std::optional<std::string> erred = WhyErred(*snapshot.object);
+  // It errs where a pod is lost, too. It is the trial's own fault where there never was a pod, or
+  // where the end of its program was seen.
+  const bool unseen =
+      erred && had_pod && (!verdict.exit_code || verdict.cause == v1::UNKNOWN_CAUSE);
+  if (!unseen && verdict.exit_code.value_or(0) == 0) verdict.exit_code = 1;
   if (verdict.message.empty() || verdict.cause == v1::UNKNOWN_CAUSE) {
-    const std::optional<std::string> erred = WhyErred(*snapshot.object);
     const std::string words =
         erred.value_or(Text(kube::Condition(*snapshot.object, "Failed"), {"message"}));
     verdict.message = absl::StrCat(erred ? "it ended in error" : "its failureCondition holds",
                                    words.empty() ? "" : ": ", words);
   }
-  // A pod that is gone by now was deleted by the operator.
-  if (verdict.cause == v1::UNKNOWN_CAUSE) verdict.cause = v1::CAUSE_NONE;
+  if (unseen) {
+    if (verdict.cause == v1::CAUSE_NONE) verdict.cause = v1::UNKNOWN_CAUSE;
+  } else if (verdict.cause == v1::UNKNOWN_CAUSE) {
+    verdict.cause = v1::CAUSE_NONE;  // a pod that is gone by now was deleted by the operator
+  }
   return verdict;
 }
 
 // What the conditions of the object say goes before what its pods say, but for a machine that was
 // taken away: no operator's patience is waited for then.
-PodVerdict ByConditions(const AttemptSnapshot& snapshot, const AttemptRecipe& recipe,
+PodVerdict ByConditions(const AttemptSnapshot& snapshot, const AttemptRecipe& recipe, bool had_pod,
                         PodVerdict verdict) {
   const Json& object = *snapshot.object;
   if (DoesHold(recipe.success_condition, object)) {
@@ -77,7 +84,7 @@ PodVerdict ByConditions(const AttemptSnapshot& snapshot, const AttemptRecipe& re
     verdict.signal = 0;
     verdict.cause = v1::CAUSE_NONE;
   } else if (DoesHold(recipe.failure_condition, object) || WhyErred(object)) {
-    return ByFailure(snapshot, std::move(verdict));
+    return ByFailure(snapshot, had_pod, std::move(verdict));
   } else if (verdict.phase == Phase::kEnded && !IsPlatformCause(verdict.cause)) {
     verdict.phase = verdict.start ? Phase::kRunning : Phase::kWaiting;
   }
@@ -209,7 +216,8 @@ PodVerdict ReadSnapshot(const AttemptSnapshot& snapshot, const PodAttempt& attem
                 "its " + attempt.ref.resource.kind + " was deleted, and not by Shirabe");
   }
   if (snapshot.object && !ExitDecides(attempt)) {
-    return ByConditions(snapshot, attempt.recipe, std::move(verdict));
+    const bool had_pod = snapshot.pod || started || !attempt.progress.node.empty();
+    return ByConditions(snapshot, attempt.recipe, had_pod, std::move(verdict));
   }
   ExplainByJob(job, attempt.stop.has_value(), verdict);
   return verdict;
