@@ -20,7 +20,8 @@
 #                                 the node offers N devices (default: nvidia.com/gpu)
 #   cluster.sh taint DIR NODE KEY=VALUE:EFFECT
 #   cluster.sh stop DIR PART      kill -9 of a part of the control plane, and its start again:
-#   cluster.sh start DIR PART     apiserver etcd controller-manager scheduler proxy dns kwok
+#   cluster.sh start DIR PART     apiserver etcd controller-manager scheduler proxy dns kwok; it
+#                                 waits until the API server answers
 #   cluster.sh restart-apiserver DIR, restart-etcd DIR
 #   cluster.sh down DIR
 set -euo pipefail
@@ -314,7 +315,7 @@ case $VERB in
   gpu) offer_devices "$@" ;;
   taint) inside kubectl taint --overwrite node "$@" >/dev/null ;;
   stop) stop_daemon "$1" ;;
-  start) start_part "$1" ;;
+  start) start_part "$1" && { [ "$1" != apiserver ] || await_api; } ;;
   restart-apiserver) stop_daemon apiserver && start_apiserver && await_api ;;
   restart-etcd) stop_daemon etcd && start_etcd && await_api ;;
   *) usage ;;
