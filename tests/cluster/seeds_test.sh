@@ -225,12 +225,6 @@ spec:
 END
 }
 
-evict() {
-  kubectl create --raw "/api/v1/namespaces/default/pods/$1/eviction" -f - >/dev/null <<END
-{"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "$1", "namespace": "default"}}
-END
-}
-
 # The machine under it goes, and with it the checkpoints that it has saved there.
 move_packed() {
   local pod

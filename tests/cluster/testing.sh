@@ -68,3 +68,11 @@ has() {
     return 1
   }
 }
+
+# evict POD [NAMESPACE]
+evict() {
+  kubectl create --raw "/api/v1/namespaces/${2:-default}/pods/$1/eviction" -f - >/dev/null <<END
+{"apiVersion": "policy/v1", "kind": "Eviction",
+ "metadata": {"name": "$1", "namespace": "${2:-default}"}}
+END
+}

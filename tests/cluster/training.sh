@@ -78,14 +78,6 @@ on_its_way() {
     "$CLUSTER/checkpoints/trials/${2:-default}/$1/*/*/checkpoints/[0-9]*"
 }
 
-# evict POD [NAMESPACE]
-evict() {
-  kubectl create --raw "/api/v1/namespaces/${2:-default}/pods/$1/eviction" -f - >/dev/null <<END
-{"apiVersion": "policy/v1", "kind": "Eviction",
- "metadata": {"name": "$1", "namespace": "${2:-default}"}}
-END
-}
-
 # record WHAT NAME: what the controller, which may be about to come back, has of an experiment.
 record() { inside_controller get "$1" "$2" -o json >"$CLUSTER/$2-$1.json"; }
 
