@@ -5,13 +5,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
-#include <filesystem>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/rng.h"
+#include "base/temporary_folder.h"
 #include "client/local_client.h"
 #include "client/records/enum_words.h"
 #include "experiment/conditions.h"
@@ -30,31 +29,6 @@ constexpr double kNeverReturns = 1e6;     // seconds until a machine taken away 
 constexpr double kFirstPreemption = 0.2;  // of the work, before anything is taken away
 constexpr double kLastPreemption = 0.8;
 constexpr char kLastPool[] = "rehearsal-steady";
-
-// A directory that goes with its owner, and all that lies in it.
-class TemporaryHome {
- public:
-  static StatusOr<std::unique_ptr<TemporaryHome>> Create() {
-    std::error_code error;
-    std::string path = std::filesystem::temp_directory_path(error).string();
-    if (error) path = "/tmp";
-    path += "/shirabe-rehearsal-XXXXXX";
-    if (mkdtemp(path.data()) == nullptr) return ErrnoStatus("cannot create " + path, errno);
-    return std::make_unique<TemporaryHome>(path);
-  }
-  explicit TemporaryHome(std::string path) : path_(std::move(path)) {}
-  ~TemporaryHome() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  TemporaryHome(const TemporaryHome&) = delete;
-  TemporaryHome& operator=(const TemporaryHome&) = delete;
-
-  const std::string& path() const { return path_; }
-
- private:
-  const std::string path_;
-};
 
 // ---- the experiment of one trial ----------------------------------------------------------------
 
@@ -196,7 +170,7 @@ StatusOr<RehearsalRun> Collect(client::LocalClient& client, const TrialKey& key,
 // Without strikes: undisturbed.
 StatusOr<RehearsalRun> RunOnce(const RehearsalOptions& options,
                                const std::vector<PlannedPreemption>& preemptions) {
-  ASSIGN_OR_RETURN(const auto home, TemporaryHome::Create());
+  ASSIGN_OR_RETURN(const auto home, TemporaryFolder::Create("shirabe-rehearsal"));
   const ExperimentKey key = experiment::KeyOf(options.experiment);
   ASSIGN_OR_RETURN(
       const auto client,

@@ -1,13 +1,9 @@
 // tensorboard: the trials of an experiment in TensorBoard, while they run and after.
-#include <unistd.h>
-
-#include <cerrno>
-#include <utility>
+#include <memory>
 
 #include "absl/strings/str_cat.h"
-#include "base/open_beneath.h"
 #include "base/registry.h"
-#include "client/state_location.h"
+#include "base/temporary_folder.h"
 #include "cmd/session.h"
 #include "cmd/terminal.h"
 #include "cmd/verb.h"
@@ -25,32 +21,6 @@ struct TensorboardFlags {
   std::optional<int64_t> port;
   std::string logdir;
   bool files_only = false;
-};
-
-// The folder of the event files: the user's own, which stays, or one that goes with this process.
-class LogFolder {
- public:
-  static StatusOr<LogFolder> Make(const std::string& wanted) {
-    if (!wanted.empty()) return LogFolder(wanted, /*temporary=*/false);
-    std::string made = absl::StrCat(client::ProcessEnvironment()("TMPDIR").value_or("/tmp"),
-                                    "/shirabe-tensorboard-XXXXXX");
-    if (mkdtemp(made.data()) == nullptr) return ErrnoStatus("cannot make " + made, errno);
-    return LogFolder(made, /*temporary=*/true);
-  }
-  LogFolder(LogFolder&& other) noexcept
-      : path_(std::move(other.path_)), temporary_(std::exchange(other.temporary_, false)) {}
-  LogFolder& operator=(LogFolder&&) = delete;
-  ~LogFolder() {
-    if (temporary_) RemoveAll(path_).IgnoreError();
-  }
-
-  const std::string& path() const { return path_; }
-
- private:
-  LogFolder(std::string path, bool temporary) : path_(std::move(path)), temporary_(temporary) {}
-
-  std::string path_;
-  bool temporary_;
 };
 
 Status CheckTensorboardFlags(const TensorboardFlags& flags) {
@@ -131,13 +101,16 @@ StatusOr<int> Tensorboard(const Arguments& arguments) {
   ASSIGN_OR_RETURN(const Session session, OpenSession(globals, /*read_only=*/true));
   ASSIGN_OR_RETURN(const ExperimentKey key, ExperimentArgument(flags.names[0], session.ns));
   RETURN_IF_ERROR(session.client->GetExperiment(key).status());
-  ASSIGN_OR_RETURN(const LogFolder folder, LogFolder::Make(flags.logdir));
-  ASSIGN_OR_RETURN(const auto log,
-                   tracking::TensorboardLog::Open({*session.client, key, folder.path()}));
+  std::unique_ptr<TemporaryFolder> temporary;
+  if (flags.logdir.empty()) {
+    ASSIGN_OR_RETURN(temporary, TemporaryFolder::Create("shirabe-tensorboard"));
+  }
+  const std::string folder = temporary == nullptr ? flags.logdir : temporary->path();
+  ASSIGN_OR_RETURN(const auto log, tracking::TensorboardLog::Open({*session.client, key, folder}));
   RETURN_IF_ERROR(log->Update());
-  ProgressLine(absl::StrCat(log->trials(), " trials of ", key.name, " in ", folder.path(),
-                            "; Ctrl-C ends it"));
-  ASSIGN_OR_RETURN(const auto tensorboard, StartTensorboard(flags, program, folder.path()));
+  ProgressLine(
+      absl::StrCat(log->trials(), " trials of ", key.name, " in ", folder, "; Ctrl-C ends it"));
+  ASSIGN_OR_RETURN(const auto tensorboard, StartTensorboard(flags, program, folder));
   return FollowTrials(*log, tensorboard.get(), interrupts);
 }
 
