@@ -88,6 +88,12 @@ StatusOr<SharedStore> OpenEntry(const v1::ArtifactStore& entry) {
 
 }  // namespace
 
+bool MayUse(const v1::ArtifactStore& entry, const std::string& ns) {
+  const auto& allowed = entry.namespaces();
+  return std::any_of(allowed.begin(), allowed.end(),
+                     [&](const std::string& one) { return one == "*" || one == ns; });
+}
+
 std::unique_ptr<StoreTable> StoreTable::Of(const v1::ArtifactStore& entry, SharedStore store) {
   std::map<std::string, Entry> entries;
   entries[entry.name()] = {entry, std::move(store)};
@@ -111,11 +117,8 @@ StatusOr<std::unique_ptr<StoreTable>> StoreTable::Create(const v1::ArtifactStore
 const StoreTable::Entry* StoreTable::FindAllowed(const std::string& store,
                                                  const std::string& ns) const {
   const auto found = entries_.find(store);
-  if (found == entries_.end()) return nullptr;
-  const auto& allowed = found->second.entry.namespaces();
-  const bool may = std::any_of(allowed.begin(), allowed.end(),
-                               [&](const std::string& one) { return one == "*" || one == ns; });
-  return may ? &found->second : nullptr;
+  if (found == entries_.end() || !MayUse(found->second.entry, ns)) return nullptr;
+  return &found->second;
 }
 
 Status StoreTable::Check(const std::string& store, const std::string& ns, const char* field) const {

@@ -20,6 +20,9 @@ namespace shirabe::artifacts {
 inline constexpr char kCopyStoreField[] = "spec.shirabe.artifacts.store";
 inline constexpr char kCodeStoreField[] = "spec.shirabe.code.store";
 
+// Whether an entry is for the namespace, or for all ('*').
+bool MayUse(const v1::ArtifactStore& entry, const std::string& ns);
+
 class StoreTable {
  public:
   // kInvalidArgument, naming entry and field, for what cannot be used: all of it is looked at once,

@@ -28,10 +28,7 @@ StatusOr<std::vector<StoreBucket>> OpenBuckets(const v1::ArtifactStores& stores)
   for (const v1::ArtifactStore& entry : stores.stores()) {
     if (entry.type() != kType) continue;
     ASSIGN_OR_RETURN(auto whole, Registry<artifacts::StoreType>::Get().Find(kType)->open(entry));
-    buckets.push_back({.store = entry.name(),
-                       .bucket = entry.bucket(),
-                       .namespaces = {entry.namespaces().begin(), entry.namespaces().end()},
-                       .whole = std::move(whole)});
+    buckets.push_back({entry, std::move(whole)});
   }
   return buckets;
 }

@@ -22,9 +22,7 @@ StatusOr<StoreTablePtr> FindStores(const Globals& globals, const client::StateLo
 // Platform lie anywhere in theirs. Only for what a command line fetches, whose user holds the file
 // and its credentials; what runs experiments sees of a store what StoreTable gives it.
 struct StoreBucket {
-  std::string store;  // the name of the entry
-  std::string bucket;
-  std::vector<std::string> namespaces;
+  v1::ArtifactStore entry;
   std::shared_ptr<artifacts::ArtifactStore> whole;  // shared: by all that ask for it
 };
 StatusOr<std::vector<StoreBucket>> FindBuckets(const Globals& globals,

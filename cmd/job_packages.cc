@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdlib>
 #include <filesystem>
 #include <set>
 #include <utility>
@@ -22,6 +21,7 @@
 #include "base/open_beneath.h"
 #include "base/printable.h"
 #include "base/sha256.h"
+#include "base/temporary_folder.h"
 #include "base/text/number.h"
 #include "cmd/artifact_stores.h"
 #include "cmd/code_upload.h"
@@ -36,30 +36,6 @@ namespace fs = std::filesystem;
 constexpr char kPackagesField[] = "trainingInput.packageUris";
 constexpr int64_t kMaxListBytes = 64 << 10;
 constexpr size_t kMaxRequirements = 8;
-
-// A folder of this process, gone with its owner.
-class WorkFolder {
- public:
-  static StatusOr<std::unique_ptr<WorkFolder>> Create() {
-    std::error_code error;
-    const fs::path base = fs::temp_directory_path(error);
-    if (error) return ErrnoStatus("cannot find a folder for temporary files", error.value());
-    std::string made = (base / "shirabe-packages-XXXXXX").string();
-    if (mkdtemp(made.data()) == nullptr) return ErrnoStatus("cannot make " + made, errno);
-    return std::make_unique<WorkFolder>(made);
-  }
-  explicit WorkFolder(std::string path) : path_(std::move(path)) {}
-  ~WorkFolder() {
-    if (const Status gone = RemoveAll(path_); !gone.ok()) Warn(Message(gone));
-  }
-  WorkFolder(const WorkFolder&) = delete;
-  WorkFolder& operator=(const WorkFolder&) = delete;
-
-  const std::string& path() const { return path_; }
-
- private:
-  const std::string path_;
-};
 
 // ---- an archive ---------------------------------------------------------------------------------
 
@@ -220,43 +196,41 @@ class Gatherer {
                                      "build --sdist), or unpack it and give the folder with --code "
                                      "DIR");
     }
-    const std::string path = absl::StrCat(work_, "/archive-", ++count_);
-    const Fd fd(open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
-    if (!fd.valid()) return ErrnoStatus("cannot make " + path, errno);
+    ASSIGN_OR_RETURN(const Fd fd, NewFile());
     const auto digest = remote ? Fetch(field, archive, fd.get()) : Copy(archive, fd.get());
     RETURN_IF_ERROR(digest.status());
     RETURN_IF_ERROR(Prefix(absl::StrCat(field, ": ", shown), Unpack(fd.get(), shown)));
-    unlink(path.c_str());
     ProgressLine(absl::StrCat(shown, ": sha256:", *digest));
     return absl::StrCat(archive, "@", artifacts::kPackageScheme, *digest);
   }
 
   // As gcloud packs it: under its own name.
   Status AddFolder(const std::string& folder) {
-    const std::string path = work_ + "/folder";
-    const Fd fd(open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
-    if (!fd.valid()) return ErrnoStatus("cannot make " + path, errno);
+    ASSIGN_OR_RETURN(const Fd fd, NewFile());
     const fs::path whole(folder);
     RETURN_IF_ERROR(
         artifacts::PackFolder({whole.parent_path().string(), whole.filename().string()}, fd.get())
             .status());
-    RETURN_IF_ERROR(Unpack(fd.get(), Printable(folder)));
-    unlink(path.c_str());
-    return absl::OkStatus();
+    return Unpack(fd.get(), Printable(folder));
   }
 
   std::string all() const { return work_ + "/all"; }
   const std::string& store() const { return store_; }  // of the first that came from one
 
  private:
+  // For one archive. Its name is gone at once, and it with its descriptor.
+  StatusOr<Fd> NewFile() const {
+    const std::string path = work_ + "/archive";
+    Fd fd(open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+    if (!fd.valid()) return ErrnoStatus("cannot make " + path, errno);
+    unlink(path.c_str());
+    return fd;
+  }
+
   StatusOr<const StoreBucket*> BucketOf(const std::string& field, const std::string& uri,
                                         const std::string& bucket) const {
     for (const StoreBucket& one : buckets_) {
-      const auto& names = one.namespaces;
-      const bool may = std::any_of(names.begin(), names.end(), [&](const std::string& name) {
-        return name == "*" || name == ns_;
-      });
-      if (one.bucket == bucket && may) return &one;
+      if (one.entry.bucket() == bucket && artifacts::MayUse(one.entry, ns_)) return &one;
     }
     return InvalidField(
         field,
@@ -283,8 +257,8 @@ class Gatherer {
       digest = writer.Hex();
       return absl::OkStatus();
     });
-    RETURN_IF_ERROR(Prefix(absl::StrCat(shown, " (store ", bucket->store, ")"), fetched));
-    if (store_.empty()) store_ = bucket->store;
+    RETURN_IF_ERROR(Prefix(absl::StrCat(shown, " (store ", bucket->entry.name(), ")"), fetched));
+    if (store_.empty()) store_ = bucket->entry.name();
     return digest;
   }
 
@@ -325,7 +299,7 @@ class Gatherer {
   };
 
   Status Unpack(int fd, const std::string& shown) {
-    const std::string folder = absl::StrCat(work_, "/unpacked-", count_, "-", ++folders_);
+    const std::string folder = absl::StrCat(work_, "/unpacked-", ++folders_);
     RETURN_IF_ERROR(artifacts::UnpackPackage(fd, folder, {}, {}));
     RETURN_IF_ERROR(MakeMovable(folder));
     ASSIGN_OR_RETURN(const Distribution distribution, Distribution::Of(folder));
@@ -345,7 +319,6 @@ class Gatherer {
   const std::string ns_;
   const std::string work_;
   std::string store_;
-  int count_ = 0;
   int folders_ = 0;
 };
 
@@ -364,7 +337,7 @@ Status FetchPackages(v1::Experiment& experiment, const MorePackages& more, const
   if (uris.empty() && more.archives.empty()) return absl::OkStatus();
   ASSIGN_OR_RETURN(const StoreTablePtr stores, FindStores(globals, place));
   ASSIGN_OR_RETURN(std::vector<StoreBucket> buckets, FindBuckets(globals, place));
-  ASSIGN_OR_RETURN(const auto work, WorkFolder::Create());
+  ASSIGN_OR_RETURN(const auto work, TemporaryFolder::Create("shirabe-packages"));
   const std::string& ns = experiment.metadata().namespace_();
   Gatherer gatherer(std::move(buckets), ns, work->path());
   std::vector<std::string> fetched;

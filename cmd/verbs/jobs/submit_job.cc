@@ -53,8 +53,8 @@ Status AddLabels(const JobFlags& flags, convert::TrainingJob& job) {
   return absl::OkStatus();
 }
 
-// The folder that the package lies in. The first word of the module is the package's name.
-StatusOr<std::string> PackageParent(const JobFlags& flags) {
+// Of --package-path, whole. The first word of the module is its last part.
+StatusOr<std::filesystem::path> PackageFolder(const JobFlags& flags) {
   std::error_code error;
   const std::filesystem::path package =
       std::filesystem::weakly_canonical(flags.package_path, error);
@@ -62,7 +62,7 @@ StatusOr<std::string> PackageParent(const JobFlags& flags) {
     return UsageError("--package-path " + Quoted(flags.package_path) +
                       " is no directory: name the folder of a Python package");
   }
-  return package.parent_path().string();
+  return package;
 }
 
 const std::string* ImageOf(const v1::Experiment& experiment) {
@@ -97,13 +97,13 @@ StatusOr<StoreTablePtr> StoresForPackage(const JobFlags& flags, Ground ground, b
 // The package alone, as gcloud packs it: its trials find it by its name.
 Status UploadPackage(const JobFlags& flags, const StoreTablePtr& stores,
                      v1::Experiment& experiment) {
-  ASSIGN_OR_RETURN(const std::string parent, PackageParent(flags));
-  std::error_code error;
-  const std::string name =
-      std::filesystem::weakly_canonical(flags.package_path, error).filename().string();
+  ASSIGN_OR_RETURN(const std::filesystem::path package, PackageFolder(flags));
   ASSIGN_OR_RETURN(*experiment.mutable_spec()->mutable_shirabe()->mutable_code(),
-                   UploadCode({.folder = parent, .only = name, .store = "", .prefix = ""}, stores,
-                              experiment.metadata().namespace_()));
+                   UploadCode({.folder = package.parent_path().string(),
+                               .only = package.filename().string(),
+                               .store = "",
+                               .prefix = ""},
+                              stores, experiment.metadata().namespace_()));
   return absl::OkStatus();
 }
 
@@ -120,9 +120,7 @@ Status BringPackages(const JobFlags& flags, Ground ground, const StoreTablePtr& 
     }
   }
   if (ground != Ground::kThisMachine && !flags.package_path.empty()) {
-    ASSIGN_OR_RETURN(const std::string parent, PackageParent(flags));
-    std::error_code error;
-    more.folder = std::filesystem::weakly_canonical(flags.package_path, error).string();
+    ASSIGN_OR_RETURN(more.folder, PackageFolder(flags));
   }
   ASSIGN_OR_RETURN(const client::StateLocation place, StateLocationOf(flags.globals));
   return FetchPackages(experiment, more, flags.globals, place);
@@ -140,8 +138,7 @@ Status CheckCodeIsThere(const JobFlags& flags, Ground ground, bool stored,
   if (no_image && stored) {
     return absl::FailedPreconditionError(
         "the package comes from a store, and what runs it is missing: name an image that has "
-        "Python "
-        "with --master-image-uri IMAGE (or trainingInput.masterConfig.imageUri)");
+        "Python with --master-image-uri IMAGE (or trainingInput.masterConfig.imageUri)");
   }
   if (no_image) {
     return absl::FailedPreconditionError(absl::StrCat(
@@ -169,7 +166,8 @@ StatusOr<v1::Experiment> MakeJob(const JobFlags& flags, const std::string& name,
     shown = file.shown_name;
   }
   if (!flags.package_path.empty() && ground == Ground::kThisMachine) {
-    ASSIGN_OR_RETURN(job.package_parent, PackageParent(flags));
+    ASSIGN_OR_RETURN(const std::filesystem::path package, PackageFolder(flags));
+    job.package_parent = package.parent_path().string();
   }
   const SpecFile converted = SpecFileFrom(shown, convert::ConvertTrainingJob(job));
   RETURN_IF_ERROR(ReportFindings(converted));
