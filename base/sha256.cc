@@ -31,6 +31,12 @@ std::string HexSha256(std::string_view bytes) {
   return Hexadecimal(digest);
 }
 
+bool IsHexSha256(std::string_view text) {
+  const auto hexadecimal = [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); };
+  return text.size() == 2 * SHA256_DIGEST_LENGTH &&
+         std::all_of(text.begin(), text.end(), hexadecimal);
+}
+
 std::string HmacSha256(std::string_view key, std::string_view bytes) {
   unsigned char digest[SHA256_DIGEST_LENGTH];
   CHECK(HMAC(FetchedSha256(), key.data(), static_cast<int>(key.size()),

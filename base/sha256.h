@@ -11,6 +11,8 @@ struct evp_md_ctx_st;
 namespace shirabe {
 
 std::string HexSha256(std::string_view bytes);
+// Whether a text could be that: 64 digits of 0-9a-f.
+bool IsHexSha256(std::string_view text);
 // HMAC-SHA-256 (RFC 2104), 32 bytes: that the bytes come from one who knows the key.
 std::string HmacSha256(std::string_view key, std::string_view bytes);
 std::string HexHmacSha256(std::string_view key, std::string_view bytes);

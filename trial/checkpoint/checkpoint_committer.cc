@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/timestamp.h"
+#include "trial/checkpoint/checkpoint_folder.h"
 
 namespace shirabe::trial {
 namespace {
@@ -321,10 +322,7 @@ void CheckpointCommitter::Complete(const AttemptKey& key) {
     fork = tracked->resume.from;
   }
   if (fork && store_.HoldsFork(*fork, key)) {
-    fork->set_namespace_(key.trial.experiment.ns);
-    fork->set_experiment(key.trial.experiment.name);
-    fork->set_trial(key.trial.number);
-    fork->set_attempt(key.number);
+    SetKey(key, *fork);
     Prune(*fork);
   }
 }

@@ -208,11 +208,6 @@ std::string CopiedFileKey(const std::string& copy, const ManifestFile& file) {
   return copy + kCopiedFiles + file.sha256;
 }
 
-bool IsSha256(std::string_view text) {
-  static const RE2 form("[0-9a-f]{64}");
-  return RE2::FullMatch(re2::StringPiece(text.data(), text.size()), form);
-}
-
 std::optional<CopiedKey> ParseCopiedKey(const std::string& key) {
   static const RE2 form(
       "([^/]+)/_/([^/]+)/([1-9]\\d{0,17})/([1-9]\\d{0,8})/(0|[1-9]\\d{0,17})/"
@@ -256,10 +251,7 @@ Status CopyOut(const v1::Checkpoint& checkpoint, const std::string& checkpoint_d
 StatusOr<v1::Checkpoint> CopyOutputsOut(const AttemptKey& key, const std::string& output_dir,
                                         const CheckpointCopy& copy) {
   v1::Checkpoint outputs;
-  outputs.set_namespace_(key.trial.experiment.ns);
-  outputs.set_experiment(key.trial.experiment.name);
-  outputs.set_trial(key.trial.number);
-  outputs.set_attempt(key.number);
+  SetKey(key, outputs);
   outputs.set_step(kOutputsStep);
   auto tree = FileTree::Open(AT_FDCWD, output_dir, "its outputs");
   if (absl::IsNotFound(tree.status())) return outputs;

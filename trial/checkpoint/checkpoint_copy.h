@@ -14,7 +14,6 @@
 #include <optional>
 #include <stop_token>
 #include <string>
-#include <string_view>
 
 #include "artifacts/artifact_store.h"
 #include "base/names.h"
@@ -39,7 +38,6 @@ struct CopiedKey {
 };
 // nullopt for any other text.
 std::optional<CopiedKey> ParseCopiedKey(const std::string& key);
-bool IsSha256(std::string_view text);  // 64 digits of the hexadecimal, in lower case
 
 struct CheckpointCopy {
   artifacts::ArtifactStore* store = nullptr;  // the namespace's part

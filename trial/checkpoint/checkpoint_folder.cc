@@ -50,6 +50,13 @@ AttemptKey KeyOf(const v1::Checkpoint& checkpoint) {
   return {{ExperimentKeyOf(checkpoint), checkpoint.trial()}, checkpoint.attempt()};
 }
 
+void SetKey(const AttemptKey& key, v1::Checkpoint& checkpoint) {
+  checkpoint.set_namespace_(key.trial.experiment.ns);
+  checkpoint.set_experiment(key.trial.experiment.name);
+  checkpoint.set_trial(key.trial.number);
+  checkpoint.set_attempt(key.number);
+}
+
 Status ValidateStep(int64_t step) {
   if (step >= 1 && step <= kMaxStep) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(

@@ -20,6 +20,7 @@
 namespace shirabe::trial {
 
 AttemptKey KeyOf(const v1::Checkpoint& checkpoint);
+void SetKey(const AttemptKey& key, v1::Checkpoint& checkpoint);
 
 // kInvalidArgument, with the rule, if no checkpoint can have this step.
 Status ValidateStep(int64_t step);

@@ -14,6 +14,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
 #include "base/printable.h"
+#include "base/sha256.h"
 #include "base/text/json_text.h"
 #include "nlohmann/json.hpp"
 
@@ -26,7 +27,6 @@ constexpr int64_t kVersion = 1;
 constexpr size_t kMaxPathBytes = 2048;  // so that it can be opened wherever it is copied to
 constexpr int kMaxDepth = 64;           // each level is an open descriptor on the way
 constexpr int64_t kMaxBytes = int64_t{1} << 53;
-constexpr size_t kDigestCharacters = 64;
 
 Status Malformed(const std::string& what) {
   return absl::InvalidArgumentError(absl::StrCat("its manifest, ", kManifestName, ", ", what));
@@ -48,11 +48,6 @@ StatusOr<std::string> TextOf(const Json& object, const char* key) {
   return Malformed(absl::StrCat("has no text \"", key, "\""));
 }
 
-bool IsDigest(const std::string& text) {
-  const auto hexadecimal = [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); };
-  return text.size() == kDigestCharacters && std::all_of(text.begin(), text.end(), hexadecimal);
-}
-
 StatusOr<ManifestFile> DecodeFile(const Json& json) {
   if (!json.is_object()) return Malformed("has a file that is not an object");
   ManifestFile file;
@@ -62,7 +57,7 @@ StatusOr<ManifestFile> DecodeFile(const Json& json) {
   }
   ASSIGN_OR_RETURN(file.bytes, Integer(json, "bytes"));
   ASSIGN_OR_RETURN(file.sha256, TextOf(json, "sha256"));
-  if (IsDigest(file.sha256)) return file;
+  if (IsHexSha256(file.sha256)) return file;
   return Malformed("has a \"sha256\" that is not 64 digits of 0-9a-f, of " + file.path);
 }
 

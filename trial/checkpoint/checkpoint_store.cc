@@ -248,10 +248,7 @@ StatusOr<v1::Checkpoint> CheckpointStore::Commit(const AttemptKey& attempt, int6
   // The program's rename to the step's name must outlast a power cut as well.
   RETURN_IF_ERROR(SyncFd(folder.above.root(), "the folder above"));
   v1::Checkpoint checkpoint;
-  checkpoint.set_namespace_(attempt.trial.experiment.ns);
-  checkpoint.set_experiment(attempt.trial.experiment.name);
-  checkpoint.set_trial(attempt.trial.number);
-  checkpoint.set_attempt(attempt.number);
+  SetKey(attempt, checkpoint);
   checkpoint.set_step(step);
   checkpoint.set_location(folder.path);
   checkpoint.set_bytes(sealed.bytes);

@@ -121,10 +121,7 @@ Status FillKatibFolder(const FileLayout& layout, const AttemptKey& key, bool ope
   if (resume.from) {
     // Its copy stands in the attempt's own directory, by the same digest.
     v1::Checkpoint own = *resume.from;
-    own.set_namespace_(key.trial.experiment.ns);
-    own.set_experiment(key.trial.experiment.name);
-    own.set_trial(key.trial.number);
-    own.set_attempt(key.number);
+    SetKey(key, own);
     RETURN_IF_ERROR(CheckpointStore(&layout).Export(own, folder));
     // That of the next one is another.
     const std::string manifest = absl::StrCat(folder, "/", kManifestName);

@@ -8,7 +8,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/printable.h"
-#include "trial/checkpoint/checkpoint_copy.h"
+#include "base/sha256.h"
+#include "trial/checkpoint/checkpoint_folder.h"
 #include "trial/gjson/gjson.h"
 #include "trial/pod/operator_kinds.h"
 
@@ -269,12 +270,9 @@ void TakeCopies(const v1::PodState& state, PodAttempt& attempt) {
   observed.outputs_uncopied = state.outputs_uncopied();
   observed.outputs.reset();
   const v1::Checkpoint& told = state.outputs();
-  if (!IsSha256(told.digest()) || told.bytes() < 0) return;
+  if (!IsHexSha256(told.digest()) || told.bytes() < 0) return;
   v1::Checkpoint outputs;
-  outputs.set_namespace_(attempt.key.trial.experiment.ns);
-  outputs.set_experiment(attempt.key.trial.experiment.name);
-  outputs.set_trial(attempt.key.trial.number);
-  outputs.set_attempt(attempt.key.number);
+  SetKey(attempt.key, outputs);
   outputs.set_step(kOutputsStep);
   outputs.set_bytes(told.bytes());
   outputs.set_digest(told.digest());
@@ -301,9 +299,8 @@ bool ApplyPodState(const v1::PodState& state, PodAttempt& attempt) {
   for (const v1::Checkpoint& damaged : state.damaged()) observed.damaged.push_back(ours(damaged));
   std::map<int64_t, v1::Checkpoint> by_step;
   for (const v1::Checkpoint& told : state.checkpoints()) {
-    v1::Checkpoint checkpoint = ours(told);
-    checkpoint.set_trial(attempt.key.trial.number);
-    checkpoint.set_attempt(attempt.key.number);
+    v1::Checkpoint checkpoint = told;
+    SetKey(attempt.key, checkpoint);
     by_step[checkpoint.step()] = std::move(checkpoint);
   }
   observed.checkpoints.clear();

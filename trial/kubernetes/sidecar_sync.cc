@@ -18,7 +18,9 @@ constexpr absl::Duration kUrgentSyncInterval = absl::Milliseconds(250);
 // is that it lives. Well within the time that it is waited for (PodTimeouts::final_sync).
 constexpr absl::Duration kCopyingSyncInterval = absl::Seconds(5);
 
-AttemptKey KeyOfRequest(const v1::SyncRequest& request) {
+// Of a SyncRequest or a GrantRequest.
+template <class Request>
+AttemptKey KeyOfRequest(const Request& request) {
   return {{ExperimentKeyOf(request), request.trial()}, request.attempt()};
 }
 
@@ -91,7 +93,7 @@ StatusOr<v1::SyncReply> SidecarSync::Sync(const v1::SyncRequest& request,
 
 StatusOr<v1::GrantReply> SidecarSync::Grant(const v1::GrantRequest& request,
                                             const std::string& bearer) {
-  const AttemptKey key = {{ExperimentKeyOf(request), request.trial()}, request.attempt()};
+  const AttemptKey key = KeyOfRequest(request);
   if (!ValidateKey(key).ok()) return NotCurrent();
   RETURN_IF_ERROR(Identify(key, /*token=*/"", bearer).status());
   return parts_.grants->Grant(key, request);

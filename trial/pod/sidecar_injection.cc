@@ -6,6 +6,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "artifacts/package/code_package.h"
 #include "base/text/json_text.h"
 #include "base/text/number.h"
 #include "google/protobuf/util/time_util.h"
@@ -144,8 +145,8 @@ bool InitFetches(const AttemptRequest& request) {
 v1::PodConfig InitConfig(const Injection& injection) {
   v1::PodConfig config = CommonConfig(injection);
   if (InitFetches(injection.request)) AddServer(injection, config);
-  const std::string code = PodCodeDir(injection.request.cluster.code.package());
-  if (!code.empty()) config.set_code(code.substr(sizeof kPodCode));
+  const auto code = artifacts::DigestOfPackage(injection.request.cluster.code.package());
+  if (code.ok()) config.set_code(*code);
   for (v1::Checkpoint& one : ResumeCandidates(injection.request)) {
     *config.add_resume() = std::move(one);
   }

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "artifacts/package/code_package.h"
 #include "base/file_io.h"
+#include "base/sha256.h"
 #include "google/protobuf/util/time_util.h"
 #include "trial/checkpoint/checkpoint_copy.h"
 #include "trial/checkpoint/checkpoint_folder.h"
@@ -31,10 +32,10 @@ Status CheckCopied(const v1::GrantRequest& request) {
   if (copy.trial() < 1 || copy.attempt() < 1 || copy.step() < 0) {
     return Refused("a copy is of a trial, an attempt and a step");
   }
-  if (!copy.sha256().empty() && (lists || !IsSha256(copy.sha256()))) {
+  if (!copy.sha256().empty() && (lists || !IsHexSha256(copy.sha256()))) {
     return Refused("a file of a copy is called by its SHA-256");
   }
-  if (!request.after().empty() && (!lists || !IsSha256(request.after()))) {
+  if (!request.after().empty() && (!lists || !IsHexSha256(request.after()))) {
     return Refused("a list goes on after a SHA-256");
   }
   if (copy.files() && !lists) return Refused("only lists are of files");
@@ -131,10 +132,7 @@ StatusOr<PresignedRequest> StoreGrants::ForCopy(const Policy& policy, const Atte
                                 request.bytes()));
   }
   v1::Checkpoint checkpoint;
-  checkpoint.set_namespace_(key.trial.experiment.ns);
-  checkpoint.set_experiment(key.trial.experiment.name);
-  checkpoint.set_trial(copy.trial());
-  checkpoint.set_attempt(copy.attempt());
+  SetKey({{key.trial.experiment, copy.trial()}, copy.attempt()}, checkpoint);
   checkpoint.set_step(copy.step());
   const std::string folder = CopyOf(policy.artifacts.prefix(), checkpoint);
   PresignedRequest presigned{.action = request.action(),
