@@ -29,7 +29,9 @@ class QueueController : public Controller {
 
   Status Init() {
     const auto* info = Registry<trial::ExecutorInfo>::Get().Find(options_.executor);
-    if (info == nullptr) return absl::NotFoundError("no executor is " + options_.executor);
+    if (info == nullptr) {
+      return absl::NotFoundError("there is no executor \"" + options_.executor + "\"");
+    }
     // Two: early stops need not wait for an algorithm that takes its time.
     algorithm_workers_ = std::make_unique<AlgorithmWorkers>(2);
     options_.executor_options.on_change = [this](const ExperimentKey& key) {
@@ -139,12 +141,7 @@ class QueueController : public Controller {
     return queue->Await(pending_report, timeout);
   }
 
-  StatusOr<v1::SyncReply> Sync(const v1::SyncRequest& request, const std::string& bearer) override {
-    return executor_->Sync(request, bearer);
-  }
-  StatusOr<v1::GrantReply> Grant(const v1::GrantRequest& asked, const std::string& by) override {
-    return executor_->Grant(asked, by);
-  }
+  trial::Executor& executor() override { return *executor_; }
 
   void ReleaseOwnership(const ExperimentKey& key) override {
     MutexLock lock(mutex_);
@@ -350,8 +347,9 @@ class QueueController : public Controller {
       for (const auto& [key, entry] : entries_) {
         if (entry.since >= renewal || !entry.lost.ok() || entry.ended) continue;
         const auto found = held->find(key);
-        const bool ours = found != held->end() && found->second == entry.epoch;
-        if (!ours) missing.push_back({key, entry.epoch});
+        if (found == held->end() || found->second != entry.epoch) {
+          missing.push_back({key, entry.epoch});
+        }
       }
     }
     for (const db::LeaseClaim& claim : missing) {

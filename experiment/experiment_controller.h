@@ -59,11 +59,8 @@ class Controller {
   // its caller waits for a trial until there is one.
   virtual StatusOr<ReportReply> Tell(const Report& report, absl::Duration timeout) = 0;
 
-  // From a pod: see trial::Executor::Sync and Grant.
-  virtual StatusOr<v1::SyncReply> Sync(const v1::SyncRequest& request,
-                                       const std::string& bearer) = 0;
-  virtual StatusOr<v1::GrantReply> Grant(const v1::GrantRequest& request,
-                                         const std::string& bearer) = 0;
+  // Of its trials: what their pods ask for goes there (trial::Executor::Sync and Grant).
+  virtual trial::Executor& executor() = 0;
 
   // Gives one back whose Await would return: its lease, and what is kept of it here.
   virtual void ReleaseOwnership(const ExperimentKey& key) = 0;

@@ -29,7 +29,7 @@ class PodsService : public v1::Pods::Service {
     // The words of a program may hold anything.
     const Status good = CheckMessage(*request, {.allow_nul = true});
     if (!good.ok()) return ToGrpc(good);
-    auto answer = controller_->Sync(*request, BearerOf(*context));
+    auto answer = controller_->executor().Sync(*request, BearerOf(*context));
     if (!answer.ok()) return ToGrpc(answer.status());
     *reply = *std::move(answer);
     return grpc::Status::OK;
@@ -39,7 +39,7 @@ class PodsService : public v1::Pods::Service {
                      v1::GrantReply* reply) override {
     const Status good = CheckMessage(*request);
     if (!good.ok()) return ToGrpc(good);
-    auto answer = controller_->Grant(*request, BearerOf(*context));
+    auto answer = controller_->executor().Grant(*request, BearerOf(*context));
     if (!answer.ok()) return ToGrpc(answer.status());
     *reply = *std::move(answer);
     return grpc::Status::OK;
