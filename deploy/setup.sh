@@ -22,7 +22,7 @@ BUILD_PACKAGES=(
   libgtest-dev libgmock-dev libbenchmark-dev
 )
 TEST_PACKAGES=(clang-14 clang-tidy-14 clang-format-14 libclang-rt-14-dev shellcheck git
-               postgresql-15 redis-server groff-base gdb procps)
+               postgresql-15 redis-server groff-base gdb procps python3-torch)
 # Containers, their network and their images. No Go: Debian's is too old (tests/cluster/build.sh).
 CLUSTER_PACKAGES=(containerd runc buildah containernetworking-plugins nftables conntrack iproute2
                   openssl debootstrap procps)

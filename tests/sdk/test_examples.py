@@ -29,11 +29,10 @@ def find_torch(*more):
     return None
 
 
-CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
 TORCH = find_torch()
-# Starting torch takes its time: of what the benchmarks have installed one test makes use.
-TORCHRUN = find_torch(CACHE / "shirabe/bench/torch")
-NO_TORCH = "no Python with torch: name one in SHIRABE_TORCH (bench/regret/run.sh installs one)"
+# Starting torch takes its time: of the one that set-up installs a single test makes use.
+TORCHRUN = find_torch("/usr")
+NO_TORCH = "no Python with torch: deploy/setup.sh test installs one; or name one in SHIRABE_TORCH"
 
 
 class Attempts:
@@ -58,6 +57,7 @@ class Attempts:
             "SHIRABE_CHECKPOINT_DIR": str(own / "checkpoints"),
             "SHIRABE_CONTROL_FILE": str(own / "control"),
             "SHIRABE_RESUME_FROM": str(resume or ""),
+            "GLOO_SOCKET_IFNAME": "lo",  # of torch: in place of what the machine's name resolves to
         }
 
     def start(self, resume=None, more=()):
@@ -67,7 +67,10 @@ class Attempts:
 
     def run(self, resume=None, more=()):
         with self.start(resume, more) as process:
-            process.communicate(timeout=PATIENCE)
+            try:
+                process.communicate(timeout=PATIENCE)
+            finally:
+                process.kill()
             return process.returncode
 
     def lines(self, attempt):
@@ -181,8 +184,9 @@ class Torchrun(Example):
 
     def attempts(self, *arguments):
         attempts = Attempts(self.folder, "torch/train.py", arguments, TORCHRUN)
-        launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
-        attempts.command[1:1] = launcher
+        launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc_per_node=2"]
+        # Python 3.11 makes torch 1.13, which is Debian's, fail on the defaults of these.
+        attempts.command[1:1] = [*launcher, "--redirects=1", "--tee=1"]
         return attempts
 
     def test_killed_and_resumed_it_has_the_same_losses(self):

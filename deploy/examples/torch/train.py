@@ -99,6 +99,7 @@ def main():
             sys.exit(RUN_ME_AGAIN)
     shirabe.done()
     if dist.is_initialized():
+        del trained  # before its group: the other way round torch 1.13 may hang
         dist.destroy_process_group()
 
 
