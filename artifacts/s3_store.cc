@@ -365,7 +365,7 @@ StatusOr<PresignedUrl> S3Store::Presign(const PresignedRequest& request, absl::D
   if (lifetime < absl::Seconds(1) || lifetime > kMaxLifetime) {
     return absl::InvalidArgumentError("a URL is good for between a second and a week");
   }
-  if (options_.urls) return absl::UnimplementedError("who has no keys can give away no URL");
+  if (options_.urls) return absl::UnimplementedError("a store that has no keys can sign no URL");
   ASSIGN_OR_RETURN(S3Request wanted, RequestOf(request));
   RequestToSign to_sign{.method = wanted.method,
                         .path = options_.path + "/" + UriEncode(wanted.key, /*slashes=*/true),

@@ -28,7 +28,7 @@ struct S3Options {
   std::string host;    // as the header and the signature have it
   std::string path;    // of the bucket: /BUCKET, or "" where the host names it
   Signer signer;
-  UrlSource urls = {};  // in place of all of these, for who has no keys
+  UrlSource urls = {};  // in place of all of these, for a caller without keys
   net::TlsOptions tls = {};
   absl::Duration answer = absl::Minutes(2);  // to one request, of at most 16 MiB
   int64_t piece_bytes = 16 << 20;            // at least 5 MiB, but for servers that ask for less

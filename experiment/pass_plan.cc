@@ -202,7 +202,11 @@ Delta ApplyPlan(const PassInput& in, const Plan& plan) {
   for (const int64_t number : plan.kill) KillTrial(edit(number), in.now);
   for (const Plan::Stop& stop : plan.stop) {
     const TrialEdit trial{in, delta, edit(stop.trial)};
-    stop.why.empty() ? RequestStop(trial, stop.cause) : GiveUp(trial, stop);
+    if (stop.why.empty()) {
+      RequestStop(trial, stop.cause);
+    } else {
+      GiveUp(trial, stop);
+    }
   }
   if (EndsAtOnce(in.state)) {
     for (const auto& [number, active] : in.state.active()) RevokeGrace(edit(number));

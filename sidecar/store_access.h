@@ -1,5 +1,5 @@
 // The stores of an experiment, for a pod, which has no credentials: each request is made with a URL
-// that the server gives for it (rpc v1.Pods/Grant). To whom uses them they are stores as any other.
+// that the server gives for it (rpc v1.Pods/Grant). They are used as any other store.
 #pragma once
 
 #include <memory>

@@ -90,7 +90,8 @@ StatusOr<int> Rehearse(const Arguments& arguments) {
                   "Runs one trial of an experiment twice, undisturbed and with its machine taken "
                   "away, and says whether the program stops in time, saves, goes on where it was "
                   "and ends with the same numbers. What is wrong comes with the fix. Nothing of it "
-                  "is kept. The exit code is 0 if it is safe, and 1 if it is not.");
+                  "is kept, but for a code package in its store. The exit code is 0 if it is safe, "
+                  "and 1 if it is not.");
   AddRequest(options, &request);
   AddStores(options, &globals);
   AddCode(options, &request.code);

@@ -24,9 +24,9 @@ struct Victim {
   std::string why;  // in words: what it loses, of how many
 };
 
-// At most `surplus` of them, and only such as lose no more than `most`: who has saved nothing for
-// longer runs on until it saves, or ends. First those whose loss costs least, unsaved time times
-// price; where no machine has a price, time alone; of equals the newest trial.
+// At most `surplus` of them, and only such as lose no more than `most`: one that has saved nothing
+// for longer runs on until it saves, or ends. First those whose loss costs least, unsaved time
+// times price; where no machine has a price, time alone; of equals the newest trial.
 std::vector<Victim> ChooseVictims(std::vector<VictimCandidate> candidates, int64_t surplus,
                                   absl::Duration most);
 

@@ -199,8 +199,8 @@ TEST_F(PackagesAttack, ABucketOfOthersIsAsGoodAsNone) {
                                    Not(HasSubstr("very-secret")), Not(HasSubstr("192.0.2.1"))));
     return outcome.err;
   };
-  const std::string theirs = run("gs://theirs/a.tar.gz"), none = run("gs://nobody/a.tar.gz");
-  EXPECT_EQ(absl::StrReplaceAll(none, {{"nobody", "theirs"}}), theirs);
+  const std::string theirs = run("gs://theirs/a.tar.gz"), none = run("gs://unheld/a.tar.gz");
+  EXPECT_EQ(absl::StrReplaceAll(none, {{"unheld", "theirs"}}), theirs);
 }
 
 TEST_F(PackagesAttack, NoArchiveLeadsOutOfItsFolder) {
