@@ -19,6 +19,10 @@ using ::testing::Not;
 namespace fs = std::filesystem;
 using StoreFaultsTest = StoreAccessTest;
 
+constexpr char kNoSuchKey[] = "<Error><Code>NoSuchKey</Code></Error>";
+constexpr char kEmptyList[] =
+    "<ListBucketResult><IsTruncated>false</IsTruncated></ListBucketResult>";
+
 // A machine may go before any request of a pod; the manifest is the last that is put.
 TEST_F(StoreFaultsTest, KilledBeforeAnyUrlTheNextPodGoesOn) {
   const Folder here, there;
@@ -78,8 +82,10 @@ TEST_F(StoreFaultsTest, AStoreThatIsSlowIsWaitedFor) {
 // What the attempt has committed stays where it is.
 TEST_F(StoreFaultsTest, AStoreWithoutSpaceIsSaidAndNothingIsLost) {
   kube::FakeApiServer full([](kube::FakeExchange& exchange) {
-    exchange.Reply(exchange.request().method == "PUT" ? 507 : 404,
-                   "<Error><Code>NoSuchKey</Code></Error>");
+    const auto& request = exchange.request();
+    if (request.method == "PUT") return exchange.Reply(507, "");
+    if (!request.query.contains("list-type")) return exchange.Reply(404, kNoSuchKey);
+    exchange.Reply(200, kEmptyList);
   });
   OpenTable(full.config().server);
   const Folder here;
