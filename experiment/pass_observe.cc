@@ -35,10 +35,16 @@ Status RecordRunning(const TrialEdit& edit, const AttemptStatus& observed) {
   }
   if (edit.trial.attempt().state() == v1::ATTEMPT_RUNNING) {
     RecordPlacement(edit, observed.placement);
-    return absl::OkStatus();
+    if (!edit.trial.attempt().begin_untold() || !observed.begin_known) return absl::OkStatus();
+    edit.trial.mutable_attempt().clear_begin_untold();
+    return RecordResume(edit, observed);
   }
-  RETURN_IF_ERROR(RecordResume(edit, observed));
   v1::Attempt& attempt = edit.trial.mutable_attempt();
+  if (observed.begin_known) {
+    RETURN_IF_ERROR(RecordResume(edit, observed));
+  } else {
+    attempt.set_begin_untold(attempt.number() > 1 || edit.trial.trial().has_parent());
+  }
   attempt.set_state(v1::ATTEMPT_RUNNING);
   *attempt.mutable_start_time() = observed.placement.start_time();
   *attempt.add_placements() = observed.placement;
@@ -133,6 +139,8 @@ Status ObserveRunning(const TrialEdit& edit, const AttemptStatus& observed) {
   }
   RETURN_IF_ERROR(RecordRunning(edit, observed));
   RecordTrouble(edit, observed.waiting);
+  // What it reports counts on from there. A pod tells both at once.
+  if (edit.trial.attempt().begin_untold()) return absl::OkStatus();
   // What it reported before it saved is to be known when the save is recorded.
   if (HasNewCheckpoint(edit.trial, observed)) {
     edit.trial.mutable_memory().collect_at = absl::ZeroDuration();

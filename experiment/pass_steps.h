@@ -74,7 +74,7 @@ Delta ObserveStray(const PassInput& in, const trial::AttemptStatus& observed);
 metrics::Source SourceOf(const PassInput& in, const v1::Trial& trial, const v1::Attempt& attempt);
 // Its program has ended and all it wrote was read: what its end means for the trial.
 void FinishAttempt(const TrialEdit& edit, const trial::AttemptStatus& observed);
-// Where the attempt began: known once it runs.
+// Where the attempt began (AttemptStatus::begin_known).
 Status RecordResume(const TrialEdit& edit, const trial::AttemptStatus& observed);
 bool HasNewCheckpoint(const TrialDelta& trial, const trial::AttemptStatus& observed);
 Status RecordCheckpoints(const TrialEdit& edit, const trial::AttemptStatus& observed);

@@ -85,6 +85,8 @@ struct AttemptStatus {
   enum class Overdue { kNo, kJob, kPod } overdue = Overdue::kNo;
   // By a clock that is never set. Once ended; of a running one where it is known.
   std::optional<absl::Duration> ran;
+  // Whether `resumed` and `damaged` are known. Of a pod they are told, a moment after it has begun.
+  bool begin_known = true;
   std::optional<v1::Checkpoint> resumed;  // the one it was started from
   std::vector<v1::Checkpoint> damaged;    // of `resume`, not usable; `gone` says why
   // All that it has saved and that were committed (trial/checkpoint/checkpoint_store.h), by step,

@@ -23,9 +23,10 @@ class PushesTest : public ReconcilerTest {
   }
 
   // The attempt that was started last runs.
-  void Run(const std::optional<v1::Checkpoint>& resumed) {
+  void Run(const std::optional<v1::Checkpoint>& resumed, bool known = true) {
     trial::AttemptStatus running;
     *running.placement.mutable_start_time() = ToProto(clock_.Now());
+    running.begin_known = known;
     running.resumed = resumed;
     executor_.observed = running;
     clock_.Advance(absl::Seconds(1));
@@ -91,6 +92,29 @@ TEST_F(PushesTest, OneOfTheTimeOfAnEarlierAttemptsIsNew) {
   Push(2, 11, 0.125);
   Push(2, 12, 0.1);
   EXPECT_THAT(Rows(), ElementsAre("1@1=0.5", "1@2=0.25", "2@3=0.125", "2@4=0.1"));
+}
+
+// A pod's program may run before its sidecar is heard of, and its machine may go before that.
+TEST_F(PushesTest, WhatWasReportedStandsUntilItIsToldWhereTheNextAttemptBegan) {
+  Push(1, 10, 0.5);
+  const v1::Checkpoint saved = Save(1);
+  Push(1, 11, 0.25);
+  Fail();
+  Run(std::nullopt, /*known=*/false);
+  EXPECT_THAT(Rows(), ElementsAre("1@1=0.5", "1@2=0.25"));
+  Fail();
+  EXPECT_THAT(Rows(), ElementsAre("1@1=0.5", "1@2=0.25"));
+  Run(std::nullopt, /*known=*/false);
+  executor_.observed->begin_known = true;
+  executor_.observed->resumed = saved;
+  Pass();
+  EXPECT_THAT(Rows(), ElementsAre("1@1=0.5"));
+  const auto attempts = store_->ListAttempts({.experiment = kKey, .trial = 1});
+  ASSERT_EQ(attempts->size(), 3u);
+  EXPECT_EQ(attempts->at(1).record.resumed_from_step(), 0);
+  EXPECT_EQ(attempts->at(2).record.resumed_from_step(), 1);
+  Push(3, 12, 0.125);
+  EXPECT_THAT(Rows(), ElementsAre("1@1=0.5", "3@2=0.125"));
 }
 
 }  // namespace

@@ -19,7 +19,8 @@ enum Stream : uint64_t {
   kObjective,
   kForks,
   kHabits,
-  kWishes
+  kWishes,
+  kWords
 };
 
 constexpr int kUnlimited = 1'000'000;
@@ -220,6 +221,7 @@ Hazards DrawHazards(uint64_t seed, Faults faults) {
   hazards.refusal = Chance(rng, 0.3) ? 0.3 * rng.Uniform() : 0;
   hazards.slow_verify = 0.5 * rng.Uniform();
   hazards.forget = 0.02 * rng.Uniform();
+  hazards.slow_word = Rng(Mix(seed, kWords)).Uniform();
   hazards.infrastructure = Rng(Mix(seed, kHabits)).Below(4) == 0 ? 0.5 : 0;
   if (faults == Faults::kPreemption) return hazards;
   hazards.failure = 0.2 * rng.Uniform();

@@ -78,6 +78,7 @@ struct Program {
 
   std::optional<v1::Checkpoint> resumed;
   std::vector<v1::Checkpoint> damaged;
+  absl::Duration told_at;  // when these two are known
 
   absl::Duration SeenEnd() const { return std::min(end, lost_at); }
   const Save* FindSave(int64_t step) const;

@@ -156,11 +156,15 @@ trial::AttemptStatus SimExecutor::Look(const AttemptKey& key) {
     placement.clear_price_per_hour();
     placement.clear_on_demand_price_per_hour();
   }
-  observed.resumed = program->resumed;
-  observed.damaged = program->damaged;
   observed.platform = program->platform;
   LookAtCheckpoints(*program, observed);
-  if (world_->Running(*program) || SeenAgain(*program)) {
+  const bool running = world_->Running(*program) || SeenAgain(*program);
+  observed.begin_known = !running || world_->Now() >= program->told_at;
+  if (observed.begin_known) {
+    observed.resumed = program->resumed;
+    observed.damaged = program->damaged;
+  }
+  if (running) {
     observed.ran = world_->Now() - program->start;
     return observed;
   }

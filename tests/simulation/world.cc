@@ -137,6 +137,8 @@ Status World::Start(const trial::AttemptRequest& request) {
   Rng rng(Mix(seed_, Fingerprint(AttemptName(request.key))));
   DrawFate(program, rng);
   DrawReclaim(program, rng);
+  program.told_at = program.start;
+  if (rng.Uniform() < hazards_.slow_word) program.told_at += absl::Seconds(5) * rng.Uniform();
   active_.push_back(&program);
   return absl::OkStatus();
 }
@@ -280,7 +282,9 @@ absl::Duration World::NextEvent() {
   absl::Duration next = absl::InfiniteDuration();
   for (const Program* program : active_) {
     next = std::min(next, program->SeenEnd());
-    if (program->reclaim_at > Now()) next = std::min(next, program->reclaim_at);
+    for (const absl::Duration at : {program->reclaim_at, program->told_at}) {
+      if (at > Now()) next = std::min(next, at);
+    }
   }
   return next;
 }

@@ -33,6 +33,7 @@ struct Hazards {
   double refusal = 0;         // of a checkpoint: it cannot be committed
   double start_fault = 0;     // of a Start: it fails, before or after it took effect
   double slow_verify = 0;     // of a Start that resumes: not yet
+  double slow_word = 0;       // it runs for a while before it is told what it resumed from
   double forget = 0;          // of an Observe: an attempt is no longer known until it is adopted
   int slots = 1000;           // programs at the same time, where there are no pools
 };

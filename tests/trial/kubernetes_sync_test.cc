@@ -90,6 +90,17 @@ TEST_F(KubernetesTest, ItsStateIsWhatObserveShows) {
   EXPECT_THAT(seen.refused, SizeIs(1));
 }
 
+// Its program may run for a while before its sidecar is heard of.
+TEST_F(KubernetesTest, WhatItBeganWithIsKnownOnceItsPodHasToldIt) {
+  Run(Nth(1, 2));
+  ASSERT_TRUE(See(Nth(1, 2)).placement.has_start_time());
+  EXPECT_FALSE(See(Nth(1, 2)).begin_known);
+  const int before = changes_;
+  ASSERT_TRUE(executor().Sync(Request(Nth(1, 2))).ok());
+  EXPECT_GT(changes_, before) << "an attempt that begins anew is waited for as well";
+  EXPECT_TRUE(See(Nth(1, 2)).begin_known);
+}
+
 const kube::Resource kWorkloads{"kueue.x-k8s.io", "v1beta2", "workloads", "Workload"};
 
 void PutWorkload(kube::FakeCluster& cluster, const std::string& name, const std::string& uid) {

@@ -31,6 +31,7 @@ PodAttempt NewAttempt(const AttemptKey& key, const std::string& token) {
   PodAttempt attempt;
   attempt.key = attempt.observed.key = key;
   attempt.id = AttemptId(key, token);
+  attempt.observed.begin_known = false;
   return attempt;
 }
 

@@ -158,6 +158,7 @@ void Bind(const Json& object, PodAttempt& attempt) {
   attempt.uid = UidOf(object);
   attempt.created = TimeOf(At(object, {"metadata", "creationTimestamp"}));
   attempt.recipe = RecipeOf(object);
+  if (!attempt.recipe.instrumented) attempt.observed.begin_known = true;  // it resumes from nothing
   attempt.never_began = false;
   attempt.object_gone = false;
 }
@@ -291,9 +292,11 @@ bool ApplyPodState(const v1::PodState& state, PodAttempt& attempt) {
   AttemptStatus& observed = attempt.observed;
   const size_t checkpoints_before = observed.checkpoints.size();
   const bool resumed_before = observed.resumed.has_value();
+  const bool awaited = !observed.begin_known && observed.placement.has_start_time();
   const bool news = state.has_exit() != attempt.state.has_exit() ||
                     state.complete() != attempt.state.complete() ||
                     state.refused_size() != attempt.state.refused_size();
+  observed.begin_known = true;
   if (state.has_resumed()) observed.resumed = ours(state.resumed());
   observed.damaged.clear();
   for (const v1::Checkpoint& damaged : state.damaged()) observed.damaged.push_back(ours(damaged));
@@ -308,7 +311,7 @@ bool ApplyPodState(const v1::PodState& state, PodAttempt& attempt) {
   observed.refused.assign(state.refused().begin(), state.refused().end());
   TakeCopies(state, attempt);
   attempt.state = state;
-  return news || observed.checkpoints.size() != checkpoints_before ||
+  return news || awaited || observed.checkpoints.size() != checkpoints_before ||
          observed.resumed.has_value() != resumed_before;
 }
 
