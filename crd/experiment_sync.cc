@@ -26,6 +26,7 @@ using kube::Json;
 constexpr absl::Duration kDependencyRetry = absl::Seconds(30);  // where only another's change helps
 constexpr absl::Duration kTemplateRetry = absl::Seconds(10);
 constexpr absl::Duration kUnsynced = absl::Seconds(2);
+constexpr absl::Duration kSums = absl::Seconds(5);  // between two writes of nothing but counts
 constexpr size_t kMaxProblems = 8;
 constexpr char kReconciled[] = "lastReconcileTime";
 
@@ -69,7 +70,8 @@ struct ExperimentSync::SyncState {
   int64_t generation = 0;      // of the spec that was looked at last
   std::string problem;         // why it is not carried out
   std::optional<Json> wanted;  // the status as it was last written,
-  Json written;                // and as the server then had it
+  Json written;                // and as the server then had it,
+  absl::Duration put;          // and when (monotonic)
   TrialWindow window;
   TrialObjects objects;
   EventForwarder events;
@@ -335,10 +337,14 @@ StatusOr<absl::Duration> ExperimentSync::Follow(SyncState& tracked, const Json& 
                                                 const v1::Experiment& stored) {
   RETURN_IF_ERROR(FollowSpec(tracked, object, stored));
   RETURN_IF_ERROR(tracked.window.Update(*context_.store, stored));
-  RETURN_IF_ERROR(PutStatus(
-      tracked, object,
+  Json status =
       ExperimentStatusJson(stored, tracked.window.Names(),
-                           {.generation = tracked.generation, .problem = tracked.problem})));
+                           {.generation = tracked.generation, .problem = tracked.problem});
+  const bool sums =
+      tracked.wanted && *tracked.wanted != status && OnlySumsDiffer(*tracked.wanted, status);
+  const absl::Duration wait =
+      sums ? tracked.put + kSums - context_.clock->Monotonic() : absl::ZeroDuration();
+  if (wait <= absl::ZeroDuration()) RETURN_IF_ERROR(PutStatus(tracked, object, std::move(status)));
   const ExperimentKey key = KeyOfObject(object);
   const TrialObjectNames presence = context_.presence->Drain(key);
   auto again = tracked.objects.Put(context_, {stored, tracked.window, object, presence});
@@ -349,7 +355,7 @@ StatusOr<absl::Duration> ExperimentSync::Follow(SyncState& tracked, const Json& 
   const Status written = tracked.events.Forward(context_, object);
   if (!written.ok())
     Log(LogLevel::kWarning, "failed to write events", {{"error", Message(written)}});
-  return again;
+  return wait > absl::ZeroDuration() ? std::min(*again, wait) : *again;
 }
 
 // Only what has changed is written; what another writer changed is put right, once a change.
@@ -372,6 +378,7 @@ Status ExperimentSync::PutStatus(SyncState& tracked, const Json& object, Json wa
   RETURN_IF_ERROR(applied.status());
   tracked.wanted = std::move(wanted);
   tracked.written = WithoutTime(*applied);
+  tracked.put = context_.clock->Monotonic();
   context_.experiments->Put(*applied);
   return absl::OkStatus();
 }

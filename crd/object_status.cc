@@ -147,6 +147,24 @@ Json ExperimentStatusJson(const v1::Experiment& experiment, const NamesByPhase& 
   return tree;
 }
 
+bool OnlySumsDiffer(const Json& before, const Json& after) {
+  const auto rest = [](Json status) {
+    for (const char* sum :
+         {"trials", "trialsSucceeded", "trialsFailed", "trialsKilled", "trialsPending",
+          "trialsRunning", "trialsEarlyStopped", "trialMetricsUnavailable"}) {
+      status.erase(sum);
+    }
+    for (const ListField& list : kLists) status.erase(list.name);
+    for (const char* sum :
+         {"preemptions", "trialsInfeasible", "badMetricLines", "refusedWrites", "seconds", "cost",
+          "wastedSeconds", "wastedCost", "onDemandCost", "costText"}) {
+      if (status.contains("shirabe")) status["shirabe"].erase(sum);
+    }
+    return status;
+  };
+  return rest(before) == rest(after);
+}
+
 Json PendingStatusJson(const PendingObject& unrecorded) {
   const auto condition = [&](const char* type, const std::string& reason,
                              const std::string& message) {

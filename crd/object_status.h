@@ -28,6 +28,9 @@ struct ObservedSpec {
 kube::Json ExperimentStatusJson(const v1::Experiment& experiment, const NamesByPhase& names,
                                 const ObservedSpec& spec);
 
+// Whether two of these differ in nothing but what changes with every trial: counts, lists and sums.
+bool OnlySumsDiffer(const kube::Json& before, const kube::Json& after);
+
 // Of an object that has no records: why, and what is waited for, if anything is.
 struct PendingObject {
   std::string reason;  // InvalidSpec, NameInUse, …

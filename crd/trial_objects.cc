@@ -22,7 +22,7 @@ constexpr size_t kMaxTrialsPerPass = 64;
 constexpr size_t kMaxDeletesPerPass = 64;
 // Between two looks at how far a running trial is: a phase, or a lost attempt, shows at once.
 constexpr absl::Duration kProgress = absl::Seconds(30);
-constexpr absl::Duration kSuggestion = absl::Seconds(10);
+constexpr absl::Duration kSuggestion = absl::Seconds(30);
 // A new trial is about to start: that it has not is worth no write of its own so soon.
 constexpr absl::Duration kAboutToStart = absl::Seconds(3);
 

@@ -224,15 +224,15 @@ class Sidecar {
   void Exchange() {
     sync_now_ = false;
     for (bool all = false; !all && !IsGraceOver();) {
-      v1::SyncRequest request = Request(server_reached_ ? kPieceBytes : 0, all);
-      if (!server_reached_) request.mutable_state()->set_complete(false);
-      const bool stuck =
-          server_reached_ && request.files().empty();  // what is left needs another look
+      const bool first = !server_reached_;
+      v1::SyncRequest request = Request(first ? 0 : kPieceBytes, all);
+      if (first) request.mutable_state()->set_complete(false);
+      const bool stuck = !first && request.files().empty();  // what is left needs another look
       const auto reply = options_.link->Sync(request, SyncTimeout());
       last_ = Now();
       if (!reply.ok()) return Fail(reply.status());
-      all = all && server_reached_;
       Accept(request, *reply);
+      if (first) all = all && !ended_ && !uploader_.Scan();
       if (stuck) return;
     }
   }

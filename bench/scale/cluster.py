@@ -80,6 +80,7 @@ class Run:
         self.options = options
         self.home = pathlib.Path(tempfile.mkdtemp(prefix="shirabe-bench-"))
         self.started = time.monotonic()
+        self.token = make_token()
         self.controller = subprocess.Popen(
             [f"{options.bin}/shirabe", "controller", "--advertise", "127.0.0.1:7450", "--grpc",
              "127.0.0.1:7450", "--http", "127.0.0.1:7451", "--rate", "0",
@@ -100,8 +101,9 @@ class Run:
                       for path in pathlib.Path(options.cluster, "run").glob("*.pid")}
 
     def metrics(self):
-        with urllib.request.urlopen("https://127.0.0.1:7451/metrics", context=UNVERIFIED,
-                                    timeout=30) as reply:
+        request = urllib.request.Request("https://127.0.0.1:7451/metrics",
+                                         headers={"Authorization": f"Bearer {self.token}"})
+        with urllib.request.urlopen(request, context=UNVERIFIED, timeout=30) as reply:
             return reply.read().decode()
 
     def cpu(self):
@@ -133,6 +135,12 @@ class Run:
 def kubectl(*words, **more):
     return subprocess.run(["kubectl", *words], check=True, text=True, capture_output=True,
                           **more).stdout
+
+
+def make_token():
+    """Of an account that may read the controller's metrics."""
+    kubectl("apply", "-f", str(pathlib.Path(__file__).with_name("account.yaml")))
+    return kubectl("create", "token", "bench", "--audience", "shirabe", "--duration", "6h").strip()
 
 
 def api_requests():
@@ -193,6 +201,17 @@ def at_once(events):
     held = sum(later[0] - (t) for (t, count), later in zip(history, history[1:])
                if count >= 0.99 * most)
     return most, reached, held
+
+
+def idle_share(samples, pods):
+    """Of a core, by the controller while so many pods run and nothing changes; for how long."""
+    calm = [(at, cpu["controller"]) for at, _, cpu, states in samples
+            if states.get("Running") == pods]
+    calm = [one for one in calm if one[0] >= calm[0][0] + 15]  # the last have just been started
+    if len(calm) < 5:
+        return None
+    seconds = calm[-1][0] - calm[0][0]
+    return (calm[-1][1] - calm[0][1]) / seconds, seconds
 
 
 def replacements(events, what, parallel):
@@ -261,6 +280,9 @@ def report(run, options, samples, began):
     row("CPU of the controller", f"{used['controller']:.1f} s, "
         f"{1000 * used['controller'] / max(ended, 1):.1f} ms a trial, "
         f"**{100 * used['controller'] / total:.0f} %** of all")
+    idle = idle_share(samples, most)
+    if idle:
+        row("… of a core while they run and nothing changes", f"{idle[0]:.3f}, for {idle[1]:.0f} s")
     row("CPU of the others", ", ".join(f"{name} {value:.0f} s" for name, value in
                                        sorted(used.items(), key=lambda item: -item[1])
                                        if name != "controller" and value >= 1))

@@ -5,7 +5,8 @@ Markdown for bench/RESULTS.md.
     connections.py SHIRABE [--count 600]
 
 Each connection is a channel of its own, as a sidecar's is, and makes three calls with a token as
-long as a pod's, which are answered at once since `serve` has no pods. Needs grpcio and openssl.
+long as a pod's, which are answered at once since `serve` has no pods. Then as many calls are made,
+each by a connection that is closed after it. Needs grpcio and openssl.
 """
 
 import argparse
@@ -91,12 +92,25 @@ def main() -> None:
             spent = cpu_seconds(server.pid) - spent
             time.sleep(2)
             each = (resident_kb(server.pid) - before) / arguments.count
+            for channel in channels:
+                channel.close()
+            time.sleep(2)
+            calls = arguments.count * 2
+            alone = cpu_seconds(server.pid)
+            for _ in range(calls):
+                with grpc.secure_channel(f"localhost:{port}", credentials, options) as channel:
+                    ask(channel)
+            alone = cpu_seconds(server.pid) - alone
+            time.sleep(2)
+            left = (resident_kb(server.pid) - before) / calls
         finally:
             server.terminate()
             server.wait(30)
     print(f"| an idle connection by TLS, of {arguments.count} | {each:.0f} kB resident |")
     call_ms = spent / arguments.count / 2 * 1000
     print(f"| a call that is answered at once | {call_ms:.2f} ms of CPU |")
+    print(f"| … by a connection of its own | {alone / calls * 1000:.2f} ms of CPU, "
+          f"{left:.0f} kB resident after |")
 
 
 if __name__ == "__main__":

@@ -182,6 +182,8 @@ void GrpcListener::Track(Fd fd, const std::string& peer) {
 void GrpcListener::Remove(int fd) {
   const auto found = accepted_.find(fd);
   if (found == accepted_.end()) return;
+  // Or its end is told again and again, until gRPC has closed its own.
+  epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, nullptr);
   Accepted* const accepted = found->second.get();
   table_.Leave(accepted);
   const auto peer = by_peer_.find(accepted->key());

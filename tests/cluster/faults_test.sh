@@ -83,11 +83,18 @@ fault_by_hand() {
   ended_well hand unknown
 }
 
+# drain NODE NAME FLAG…: of the trials of that experiment alone.
+drain() { kubectl drain "$1" --pod-selector="katib.kubeflow.org/experiment=$2" "${@:3}" 2>&1; }
+
+# As an administrator does it: what is asked for, and that giving it loses nothing.
 fault_eviction() {
-  local pod
+  local node
   begun evicted
-  pod=$(one_pod_of evicted)
-  evict "${pod#pod/}"
+  node=$(kubectl get "$(one_pod_of evicted)" -o 'jsonpath={.spec.nodeName}')
+  if drain "$node" evicted >"$CLUSTER/drain.out"; then fail "it is drained without a flag"; fi
+  expect "the flag" grep -q 'use --delete-emptydir-data.*/evicted-' "$CLUSTER/drain.out"
+  expect "a drain" drain "$node" evicted --delete-emptydir-data --timeout=60s
+  kubectl uncordon "$node" >/dev/null
   ended_well evicted preempted-eviction
 }
 

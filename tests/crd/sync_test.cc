@@ -244,6 +244,24 @@ TEST_F(SyncTest, AStatusThatStandsIsNotWrittenAgain) {
   EXPECT_EQ(cluster_.writes("experiments"), before + 1) << "only what somebody else had changed";
 }
 
+// With hundreds of trials a minute they would be written each second.
+TEST_F(SyncTest, CountsAloneAreWrittenOnceInAWhile) {
+  PutOwned();
+  DefineAndStart();
+  const auto trials = [&] {
+    return Number(*cluster_.Find(ExperimentRef("digits")), {"status", "trials"});
+  };
+  PutTrial(1, v1::TRIAL_RUNNING);
+  ASSERT_TRUE(cluster_.Await([&] { return trials() == 1; }));
+  const int before = cluster_.writes("experiments");
+  const absl::Duration began = RealClock()->Monotonic();
+  for (int64_t number = 2; number <= 20; ++number) PutTrial(number, v1::TRIAL_RUNNING);
+  ASSERT_TRUE(cluster_.Await([&] { return cluster_.All("trials").size() == 20; }));
+  ASSERT_TRUE(cluster_.Await([&] { return trials() == 20; }));
+  const double seconds = absl::ToDoubleSeconds(RealClock()->Monotonic() - began);
+  EXPECT_LE(cluster_.writes("experiments"), before + 1 + seconds / 5);
+}
+
 TEST_F(SyncTest, CountsAreFollowedAndAnotherSearchIsRefused) {
   DefineAndStart();
   cluster_.Put(Experiments(), SmallExperiment("one"));

@@ -127,6 +127,16 @@ class SidecarTest : public testing::Test {
   std::jthread thread_;
 };
 
+// Thousands of them may start at once.
+TEST_F(SidecarTest, AQuietStartIsOneRequest) {
+  server_.next_ms = 60'000;
+  Start();
+  ASSERT_TRUE(Eventually([this] { return server_.calls() > 0; }));
+  program_.Print("hello\n");
+  EXPECT_TRUE(Eventually([this] { return server_.Copy("log") == "hello\n"; }));
+  EXPECT_EQ(server_.calls(), 2);
+}
+
 TEST_F(SidecarTest, ALifeOfAProgram) {
   Start();
   program_.Begin();
