@@ -3,6 +3,8 @@
 // algorithm as ask-and-tell has it, with its memo, in turn and of the same trials.
 //
 //   growing_bench PORT PID TRIALS COUNT       PORT and PID: of `suggestions_bench serve`
+//   growing_bench 0 0 TRIALS COUNT            without a server: what it would ask, the algorithm
+//                                             without a memo, in this process
 //
 // The first TRIALS points of the ten parameters are random, the others what ask-and-tell proposes.
 // Prints milliseconds of processor time, which other work on the machine does not change much, of a
@@ -100,9 +102,10 @@ clockid_t ClockOf(pid_t process) {
 class Growing {
  public:
   Growing(const std::string& port, pid_t server, int trials)
-      : server_(ClockOf(server)),
-        stub_(katib::Suggestion::NewStub(
-            grpc::CreateChannel("127.0.0.1:" + port, grpc::InsecureChannelCredentials()))),
+      : server_(server == 0 ? CLOCK_PROCESS_CPUTIME_ID : ClockOf(server)),
+        stub_(port == "0" ? nullptr
+                          : katib::Suggestion::NewStub(grpc::CreateChannel(
+                                "127.0.0.1:" + port, grpc::InsecureChannelCredentials()))),
         spec_(suggestion::FromKatib(MakeExperiment(trials))->spec()),
         history_(suggestion::Space::Create(spec_.parameters()).value()),
         algorithm_(suggestion::CreateAlgorithm("gp", {.space = history_.space()}).value()) {
@@ -112,6 +115,7 @@ class Growing {
   }
 
   Spent AskWire() {
+    if (stub_ == nullptr) return AskWithoutMemo();
     request_.set_current_request_number(1);
     request_.set_total_request_number(request_.trials_size() + 1);
     grpc::ClientContext context;
@@ -121,6 +125,16 @@ class Growing {
     const grpc::Status status = stub_->GetSuggestions(&context, request_, &reply);
     CHECK(status.ok() && reply.parameter_assignments_size() == 1);
     return watch.Stop();
+  }
+
+  Spent AskWithoutMemo() {
+    const std::string memo = history_.memo();
+    history_.set_memo("");
+    const Watch watch(server_);
+    CHECK(algorithm_->Propose(history_, 1, Rng(7)).ok());
+    const Spent spent = watch.Stop();
+    history_.set_memo(memo);
+    return spent;
   }
 
   // Asks, runs what is proposed, and tells its result.

@@ -17,6 +17,8 @@ using Eigen::RowVectorXd;
 using Eigen::VectorXd;
 
 constexpr double kConfidence = 1.96;  // deviations, as scikit-optimize's kappa
+// Below it what FillNormals gives beyond kLeastZ could count.
+constexpr double kLeastImprovement = 1e-250;
 
 }  // namespace
 
@@ -138,58 +140,111 @@ HypervolumeAcquisition::HypervolumeAcquisition(std::vector<const Posterior*> obj
                                                const std::vector<std::vector<ScoreBox>>& boxes,
                                                std::vector<Chance> chances)
     : objectives_(std::move(objectives)), chances_(std::move(chances)) {
+  const size_t m = objectives_.size();
   for (const std::vector<ScoreBox>& of_scenario : boxes) {
-    Scenario scenario{.edges = std::vector<std::vector<double>>(objectives_.size()), .boxes = {}};
-    for (size_t j = 0; j < objectives_.size(); ++j) {
-      std::vector<double>& edges = scenario.edges[j];
+    Scenario scenario;
+    std::vector<double>& edges = scenario.edges;
+    for (size_t j = 0; j < m; ++j) {
+      const auto begin = static_cast<std::ptrdiff_t>(edges.size());
       for (const ScoreBox& box : of_scenario) {
         edges.push_back(box.lower[j]);
         if (std::isfinite(box.upper[j])) edges.push_back(box.upper[j]);
       }
-      std::sort(edges.begin(), edges.end());
-      edges.erase(std::unique(edges.begin(), edges.end()), edges.end());
+      std::sort(edges.begin() + begin, edges.end());
+      edges.erase(std::unique(edges.begin() + begin, edges.end()), edges.end());
+      scenario.ends.push_back(static_cast<int>(edges.size()));
     }
     for (const ScoreBox& box : of_scenario) {
-      std::vector<Edge> sides;
-      for (size_t j = 0; j < objectives_.size(); ++j) {
-        const std::vector<double>& edges = scenario.edges[j];
-        const auto place = [&edges](double at) {
-          return static_cast<int>(std::lower_bound(edges.begin(), edges.end(), at) - edges.begin());
+      for (size_t j = 0; j < m; ++j) {
+        const auto begin = edges.begin() + (j == 0 ? 0 : scenario.ends[j - 1]);
+        const auto place = [&](double at) {
+          if (!std::isfinite(at)) return static_cast<int>(edges.size());
+          const auto end = edges.begin() + scenario.ends[j];
+          return static_cast<int>(std::lower_bound(begin, end, at) - edges.begin());
         };
-        sides.push_back({.lower = place(box.lower[j]),
-                         .upper = std::isfinite(box.upper[j]) ? place(box.upper[j]) : -1});
+        scenario.sides.push_back(place(box.lower[j]));
+        scenario.sides.push_back(place(box.upper[j]));
       }
-      scenario.boxes.push_back(std::move(sides));
     }
     scenarios_.push_back(std::move(scenario));
   }
 }
 
-HypervolumeAcquisition::Score HypervolumeAcquisition::ScoreOf(const Scenario& scenario,
-                                                              const std::vector<double>& means,
-                                                              const std::vector<double>& sigmas,
-                                                              bool derivatives) const {
-  const size_t m = objectives_.size();
-  std::vector<std::vector<Improvement>> at(m);
-  for (size_t j = 0; j < m; ++j) {
-    for (const double edge : scenario.edges[j]) {
-      const double z = (means[j] - edge) / sigmas[j];
-      const Value h = LogH(z);
-      at[j].push_back(
-          {h.value + std::log(sigmas[j]), h.slope / sigmas[j], (1 - h.slope * z) / sigmas[j]});
+struct HypervolumeAcquisition::Scratch {
+  std::vector<double> means, sigmas;      // of the point, by objective
+  std::vector<double> z, h, cdf, pdf;     // by edge
+  std::vector<double> width, cdfs, pdfs;  // E(l) - E(u) of a box, and its derivatives, by objective
+};
+
+void HypervolumeAcquisition::ScoreOf(const Scenario& scenario, Scratch& scratch,
+                                     Score& score) const {
+  auto& [means, sigmas, z, h, cdf, pdf, width, cdfs, pdfs] = scratch;
+  const size_t m = objectives_.size(), count = scenario.edges.size();
+  for (std::vector<double>* of_edges : {&z, &h, &cdf, &pdf}) of_edges->resize(count + 1);
+  for (size_t j = 0, e = 0; j < m; ++j) {
+    const double inverse = 1 / sigmas[j];
+    for (; e < static_cast<size_t>(scenario.ends[j]); ++e) {
+      z[e] = (means[j] - scenario.edges[e]) * inverse;
     }
   }
-  // E(l) - E(u), its logarithm and derivatives, of each side of each box.
-  const size_t n = scenario.boxes.size();
+  FillNormals(z.data(), static_cast<int>(count), {h.data(), cdf.data(), pdf.data()});
+  h[count] = cdf[count] = pdf[count] = 0;
+  for (size_t j = 0, e = 0; j < m; ++j) {
+    for (; e < static_cast<size_t>(scenario.ends[j]); ++e) h[e] *= sigmas[j];
+  }
+  const bool derivatives = !score.by_mean.empty();
+  std::fill(score.by_mean.begin(), score.by_mean.end(), 0);
+  std::fill(score.by_sigma.begin(), score.by_sigma.end(), 0);
+  double sum = 0;
+  for (size_t at = 0; at < scenario.sides.size(); at += 2 * m) {
+    double product = 1;
+    for (size_t j = 0; j < m; ++j) {
+      const int l = scenario.sides[at + 2 * j], u = scenario.sides[at + 2 * j + 1];
+      width[j] = h[l] - h[u];
+      product *= width[j];
+      cdfs[j] = cdf[l] - cdf[u];
+      pdfs[j] = pdf[l] - pdf[u];
+    }
+    sum += product;
+    for (size_t j = 0; j < m && derivatives; ++j) {
+      double others = 1;
+      for (size_t i = 0; i < m; ++i) others *= i == j ? 1 : width[i];
+      score.by_mean[j] += others * cdfs[j];
+      score.by_sigma[j] += others * pdfs[j];
+    }
+  }
+  if (!(sum > kLeastImprovement)) return LogScoreOf(scenario, scratch, score);
+  score.value = std::log(sum);
+  for (double& one : score.by_mean) one /= sum;
+  for (double& one : score.by_sigma) one /= sum;
+}
+
+void HypervolumeAcquisition::LogScoreOf(const Scenario& scenario, const Scratch& scratch,
+                                        Score& score) const {
+  // log E, or log (E(l) - E(u)), with derivatives by μ and σ.
+  struct Improvement {
+    double log, by_mean, by_sigma;
+  };
+  const size_t m = objectives_.size(), n = scenario.sides.size() / (2 * m);
+  std::vector<Improvement> at;  // by edge
+  for (size_t j = 0; j < m; ++j) {
+    const double sigma = scratch.sigmas[j];
+    while (at.size() < static_cast<size_t>(scenario.ends[j])) {
+      const double z = scratch.z[at.size()];
+      const Value h = LogH(z);
+      at.push_back({h.value + std::log(sigma), h.slope / sigma, (1 - h.slope * z) / sigma});
+    }
+  }
   std::vector<Improvement> sides(n * m);
   std::vector<double> logs(n, 0);
   double largest = -kInfinity;
   for (size_t b = 0; b < n; ++b) {
     for (size_t j = 0; j < m; ++j) {
-      const Edge edge = scenario.boxes[b][j];
-      Improvement& side = sides[b * m + j] = at[j][edge.lower];
-      if (edge.upper >= 0) {
-        const Improvement& beyond = at[j][edge.upper];
+      const int lower = scenario.sides[2 * (b * m + j)],
+                upper = scenario.sides[2 * (b * m + j) + 1];
+      Improvement& side = sides[b * m + j] = at[lower];
+      if (upper < static_cast<int>(at.size())) {
+        const Improvement& beyond = at[upper];
         const double ratio = std::min(std::exp(beyond.log - side.log), 1 - 1e-15);
         side.log += std::log1p(-ratio);
         side.by_mean = (side.by_mean - ratio * beyond.by_mean) / (1 - ratio);
@@ -201,10 +256,10 @@ HypervolumeAcquisition::Score HypervolumeAcquisition::ScoreOf(const Scenario& sc
   }
   double sum = 0;
   for (const double log : logs) sum += std::exp(log - largest);
-  Score score{.value = largest + std::log(sum), .by_mean = {}, .by_sigma = {}};
-  if (!derivatives) return score;
-  score.by_mean.assign(m, 0);
-  score.by_sigma.assign(m, 0);
+  score.value = largest + std::log(sum);
+  if (score.by_mean.empty()) return;
+  std::fill(score.by_mean.begin(), score.by_mean.end(), 0);
+  std::fill(score.by_sigma.begin(), score.by_sigma.end(), 0);
   for (size_t b = 0; b < n; ++b) {
     const double share = std::exp(logs[b] - largest) / sum;
     for (size_t j = 0; j < m; ++j) {
@@ -212,7 +267,6 @@ HypervolumeAcquisition::Score HypervolumeAcquisition::ScoreOf(const Scenario& sc
       score.by_sigma[j] += share * sides[b * m + j].by_sigma;
     }
   }
-  return score;
 }
 
 VectorXd HypervolumeAcquisition::Compute(const Inputs& points, MatrixXd* gradient) const {
@@ -227,15 +281,16 @@ VectorXd HypervolumeAcquisition::Compute(const Inputs& points, MatrixXd* gradien
       predictions.push_back(
           objective->Score(points, gradient != nullptr ? Slopes::kYes : Slopes::kNo));
     }
-    std::vector<double> means(m), sigmas(m);
-    std::vector<Score> scores(s);
+    const std::vector<double> of_each(m), wanted(gradient != nullptr ? m : 0);
+    Scratch scratch{of_each, of_each, {}, {}, {}, {}, of_each, of_each, of_each};
+    std::vector<Score> scores(s, {0, wanted, wanted});
     for (Index i = 0; i < points.rows(); ++i) {
-      for (size_t j = 0; j < m; ++j) sigmas[j] = std::sqrt(predictions[j].variance[i]);
+      for (size_t j = 0; j < m; ++j) scratch.sigmas[j] = std::sqrt(predictions[j].variance[i]);
       double largest = -kInfinity;
       for (size_t k = 0; k < s; ++k) {
         const auto column = static_cast<Index>(k);
-        for (size_t j = 0; j < m; ++j) means[j] = predictions[j].mean(i, column);
-        scores[k] = ScoreOf(scenarios_[k], means, sigmas, gradient != nullptr);
+        for (size_t j = 0; j < m; ++j) scratch.means[j] = predictions[j].mean(i, column);
+        ScoreOf(scenarios_[k], scratch, scores[k]);
         largest = std::max(largest, scores[k].value);
       }
       double sum = 0;
@@ -246,7 +301,7 @@ VectorXd HypervolumeAcquisition::Compute(const Inputs& points, MatrixXd* gradien
         const double share = std::exp(scores[k].value - largest) / sum;
         for (size_t j = 0; j < m; ++j) {
           by_mean[j](i, static_cast<Index>(k)) = share * scores[k].by_mean[j];
-          by_variance[j][i] += share * scores[k].by_sigma[j] / (2 * sigmas[j]);
+          by_variance[j][i] += share * scores[k].by_sigma[j] / (2 * scratch.sigmas[j]);
         }
       }
     }

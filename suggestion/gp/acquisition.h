@@ -121,25 +121,24 @@ class HypervolumeAcquisition : public Acquisition {
 
  private:
   // Boxes share their sides: E is computed once for each.
-  struct Edge {
-    int lower, upper;  // of edges_[scenario][objective]; upper -1: ∞
-  };
   struct Scenario {
-    std::vector<std::vector<double>> edges;  // by objective
-    std::vector<std::vector<Edge>> boxes;    // by box, then objective
-  };
-  // log E at an edge, with its derivatives by μ and σ.
-  struct Improvement {
-    double log, by_mean, by_sigma;
+    std::vector<double> edges;  // of the first objective, then of the next, …
+    std::vector<int> ends;      // by objective: behind its last edge
+    // Places among the edges, of each box and objective the lower side, then the upper one, which
+    // is edges.size() for ∞.
+    std::vector<int> sides;
   };
   // Of one point in one scenario; derivatives by objective.
   struct Score {
     double value;
     std::vector<double> by_mean, by_sigma;
   };
+  struct Scratch;
   Eigen::VectorXd Compute(const Inputs& points, Eigen::MatrixXd* gradient) const override;
-  Score ScoreOf(const Scenario& scenario, const std::vector<double>& means,
-                const std::vector<double>& sigmas, bool derivatives) const;
+  // With `score`'s derivatives unless they are empty.
+  void ScoreOf(const Scenario& scenario, Scratch& scratch, Score& score) const;
+  // The same by logarithms, where the improvement is too small a number.
+  void LogScoreOf(const Scenario& scenario, const Scratch& scratch, Score& score) const;
 
   std::vector<const Posterior*> objectives_;
   std::vector<Scenario> scenarios_;

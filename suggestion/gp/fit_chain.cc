@@ -18,15 +18,26 @@ using Eigen::VectorXd;
 
 constexpr int64_t kSharedFits = 16 << 20;
 
-constexpr int64_t kFirstStart = 16, kStartsEnd = 400;  // of S
+constexpr int64_t kFirstStart = 16, kStartsEnd = 200;  // of θ(s)
 constexpr int64_t kOwnStart = 128;                     // E
 
-// The counts of the fits that lead to θ(m), the last of which is m itself.
-std::vector<int64_t> Stages(int64_t results) {
+// A fit to the first `count` results, or to some of them.
+struct Stage {
+  int64_t count;
+  bool some = false;
+};
+
+// Those that lead to θ(m), which is the last of them.
+std::vector<Stage> Stages(int64_t results) {
   const int64_t m = LastFitCount(results);
-  std::vector<int64_t> stages;
-  for (int64_t s = kFirstStart; s < m && m < kStartsEnd; s += s / 8) stages.push_back(s);
-  stages.push_back(m);
+  std::vector<Stage> stages;
+  int64_t s = kFirstStart, last = 0;
+  for (; s < m || (s == m && m >= kStartsEnd); s += s / 8) {
+    last = s;
+    if (m < kStartsEnd) stages.push_back({s});
+  }
+  if (m >= kStartsEnd) stages.push_back({last, true});
+  stages.push_back({m});
   return stages;
 }
 
@@ -34,23 +45,26 @@ void Append(std::string& bytes, double value) {
   bytes.append(reinterpret_cast<const char*>(&value), sizeof value);
 }
 
+// Behind the digest of a fit to some of the results.
+constexpr char kOfSome[] = "-";
+
 // Of the first results up to each stage: all that a fit to them depends on. Each goes on from the
 // one before it, so that every row is read once.
 std::vector<std::string> DigestsOf(const Inputs& inputs, const VectorXd& scores,
-                                   const std::vector<int64_t>& stages) {
-  std::string bytes = "fit chain 1";
+                                   const std::vector<Stage>& stages) {
+  std::string bytes = "fit chain 2";
   Append(bytes, inputs.numeric());
   Append(bytes, inputs.categorical());
   std::vector<std::string> digests;
   int64_t row = 0;
-  for (const int64_t stage : stages) {
-    for (; row < stage; ++row) {
+  for (const Stage& stage : stages) {
+    for (; row < stage.count; ++row) {
       for (int j = 0; j < inputs.numeric(); ++j) Append(bytes, inputs.x(row, j));
       for (int j = 0; j < inputs.categorical(); ++j) Append(bytes, inputs.u(row, j));
       Append(bytes, scores[row]);
     }
     bytes = HexSha256(bytes);
-    digests.push_back(bytes);
+    digests.push_back(bytes + (stage.some ? kOfSome : ""));
   }
   return digests;
 }
@@ -64,24 +78,21 @@ bool IsAccelerated(int64_t results, int coordinates) {
   return FindAcceleratedEngine({points, coordinates, fits}) != nullptr;
 }
 
-// θ(m) from θ(s), or, where there is none and many results, from a fit to some of them.
-SurrogateMemo FitFirst(int64_t m, const Inputs& inputs, const VectorXd& scores,
+// What the fit of the stage leaves, from where it starts; nothing where the results are all equal.
+SurrogateMemo FitFirst(const Stage& stage, const Inputs& inputs, const VectorXd& scores,
                        SurrogateMemo start) {
-  const int64_t most = MostResults(start.past(), m, inputs.numeric() + inputs.categorical());
-  const std::vector<int64_t> rows = KeptResults({scores.data(), scores.data() + m}, most);
-  const auto fit = [&](const std::vector<int64_t>& chosen) {
-    const VectorXd kept = scores(chosen);
-    if (Standardize(kept).squaredNorm() == 0) return false;
-    Refit({inputs.x(chosen, Eigen::all), inputs.u(chosen, Eigen::all)}, kept, start);
-    return true;
-  };
-  if (m >= kStartsEnd) {
+  const int64_t most =
+      MostResults(start.past(), stage.count, inputs.numeric() + inputs.categorical());
+  std::vector<int64_t> rows = KeptResults({scores.data(), scores.data() + stage.count}, most);
+  if (stage.some) {
     const auto count = static_cast<int64_t>(rows.size());
-    std::vector<int64_t> some;
-    for (int64_t i = 0; i < kOwnStart; ++i) some.push_back(rows[i * count / kOwnStart]);
-    fit(some);
+    for (int64_t i = 0; i < kOwnStart; ++i) rows[i] = rows[i * count / kOwnStart];
+    rows.resize(kOwnStart);
   }
-  return fit(rows) ? start : SurrogateMemo();
+  const VectorXd kept = scores(rows);
+  if (Standardize(kept).squaredNorm() == 0) return {};
+  RefitMemory({inputs.x(rows, Eigen::all), inputs.u(rows, Eigen::all)}, kept, start);
+  return start;
 }
 
 }  // namespace
@@ -93,11 +104,12 @@ FitChain& FitChain::Shared() {
 
 SurrogateMemo FitChain::After(const Inputs& inputs, const VectorXd& scores) {
   if (scores.size() < 2) return {};
-  const std::vector<int64_t> stages = Stages(scores.size());
+  const std::vector<Stage> stages = Stages(scores.size());
   std::vector<std::string> digests = DigestsOf(inputs, scores, stages);
   std::vector<bool> accelerated(stages.size());
   for (size_t i = 0; i < stages.size(); ++i) {
-    accelerated[i] = IsAccelerated(stages[i], inputs.numeric() + inputs.categorical());
+    accelerated[i] = IsAccelerated(stages[i].some ? kOwnStart : stages[i].count,
+                                   inputs.numeric() + inputs.categorical());
     if (accelerated[i]) digests[i] += kOtherEngine;
   }
   SurrogateMemo memo;

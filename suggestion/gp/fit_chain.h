@@ -5,21 +5,21 @@
 //   n     results, in the order in which they became known
 //   θ(m)  what a fit to the first m of them leaves (SurrogateMemo)
 //   F     the counts after which there is a fit (LastFitCount)
-//   S     counts below 400 from which other fits start: 16, and an eighth more each time
-//   E     128 of the first m results, at equal distances in what a process has of them
+//   S     counts from which other fits start: 16, and an eighth more each time
+//   E(s)  128 of the first s results, at equal distances in what a process has of them
 //
 //   θ(m) = fit(the first m results; started from θ(s)),  s the greatest of S below m, else from
-//          nothing; from 400 on, fit(the first m results; started from fit(E; from nothing))
+//          nothing; from 200 on, fit(the first m results; started from fit(E(s); from nothing)),
+//          s the greatest of S up to m
 //
 // After n results θ(m) is used, m the greatest of F up to n. A fit that starts near its end costs
 // a few steps, one that starts from nothing dozens; and yet nothing depends on what was asked
 // before, because where each fit starts follows from the results too. While a history grows, all
 // that is needed of it is known but for θ of the newest count. Where nothing is known (after a
-// restart, or of another history), the fits of S are made again: their costs grow with the cube of
-// the count, so that all of them together cost what the last few do. Of many results a fit is to
-// 400 at most, the best and others, which the first 400 tell little of: it starts from as good a
-// place as theirs at a tenth of their cost, so that 5,000 results that are there already, as
-// after an import, take no longer than 1,000.
+// restart, or of another history), the fits of S are made again. Their costs grow with the cube of
+// the count: from 200 on some results tell as good a place to start from as all of the first s, at
+// a fraction of the cost, so that 5,000 results that are there already, as after an import, take
+// no longer than 1,000.
 #pragma once
 
 #include <Eigen/Dense>

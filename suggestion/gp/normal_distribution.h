@@ -23,4 +23,12 @@ Value LogH(double z);
 // log Φ(z), for every finite z.
 Value LogCdf(double z);
 
+// h, Φ and φ of many z at once, in a tenth of the time: each to a relative 1e-11 where z is at
+// least kLeastZ, and below that no more than what they are there, some 1e-300.
+constexpr double kLeastZ = -37;
+struct Normals {
+  double *h, *cdf, *pdf;
+};
+void FillNormals(const double* z, int count, const Normals& normals);
+
 }  // namespace shirabe::suggestion::gp

@@ -30,6 +30,7 @@ constexpr int kWarps = static_cast<int>(std::size(kWarpKinds));
 constexpr double kLabelNoise = 0.1;
 // A warp that is not better by this share of ordered pairs does not replace the last one.
 constexpr double kHysteresis = 0.005;
+constexpr double kSure = 2;  // deviations of the difference, to recommend
 
 // The least count of points, after a fit to `fitted_at` of them, at which there is another.
 int64_t NextFit(int64_t fitted_at) {
@@ -162,9 +163,16 @@ int64_t LastFitCount(int64_t points) {
 
 namespace {
 
+// What is fitted, and whether a process of all points is wanted, or of those that were fitted.
+struct Task {
+  const Inputs& inputs;
+  const VectorXd& scores;
+  bool of_all;
+};
+
 // As Refit, by one engine, whose kind is left to the caller.
-StatusOr<Surrogate> RefitBy(const Engine& engine, const Inputs& inputs, const VectorXd& scores,
-                            SurrogateMemo& memory) {
+StatusOr<Surrogate> RefitBy(const Engine& engine, const Task& task, SurrogateMemo& memory) {
+  const auto& [inputs, scores, of_all] = task;
   const WarpKind last = memory.warp;
   const bool has_last = memory.fitted_at > 0;
   std::vector<Warp> warps;
@@ -194,11 +202,30 @@ StatusOr<Surrogate> RefitBy(const Engine& engine, const Inputs& inputs, const Ve
     best = std::move(posterior);
   }
   const int column = static_cast<int>(memory.warp);
-  if (models.some != nullptr) {
+  if (models.some != nullptr && of_all) {
     ASSIGN_OR_RETURN(best, engine.Condition(*models.all, {column, memory.thetas[column]}));
   }
   memory.fitted_at = inputs.rows();
   return Surrogate{std::move(warps[column]), *std::move(best)};
+}
+
+Surrogate RefitFor(const Task& task, SurrogateMemo& memory) {
+  const LearnSize size = SizeOf(task.inputs, kWarps);
+  const std::unique_ptr<Engine> engine = DecidedEngine(memory.past(), size);
+  const bool was_there = memory.engine == EngineKind::kAccelerator && AcceleratorPays(size);
+  if (engine != nullptr) {
+    SurrogateMemo after = memory;
+    after.engine = engine->kind();
+    StatusOr<Surrogate> surrogate = RefitBy(*engine, task, after);
+    if (surrogate.ok()) {
+      memory = std::move(after);
+      return *std::move(surrogate);
+    }
+  }
+  memory.engine = EngineKind::kProcessor;
+  Surrogate surrogate = *RefitBy(ProcessorEngine(), task, memory);
+  surrogate.moved = was_there || engine != nullptr;
+  return surrogate;
 }
 
 // The process as it was fitted last, where it was fitted.
@@ -235,22 +262,11 @@ Surrogate Learn(const Inputs& inputs, const VectorXd& scores, SurrogateMemo& mem
 }
 
 Surrogate Refit(const Inputs& inputs, const VectorXd& scores, SurrogateMemo& memory) {
-  const LearnSize size = SizeOf(inputs, kWarps);
-  const std::unique_ptr<Engine> engine = DecidedEngine(memory.past(), size);
-  const bool was_there = memory.engine == EngineKind::kAccelerator && AcceleratorPays(size);
-  if (engine != nullptr) {
-    SurrogateMemo after = memory;
-    after.engine = engine->kind();
-    StatusOr<Surrogate> surrogate = RefitBy(*engine, inputs, scores, after);
-    if (surrogate.ok()) {
-      memory = std::move(after);
-      return *std::move(surrogate);
-    }
-  }
-  memory.engine = EngineKind::kProcessor;
-  Surrogate surrogate = *RefitBy(ProcessorEngine(), inputs, scores, memory);
-  surrogate.moved = was_there || engine != nullptr;
-  return surrogate;
+  return RefitFor({inputs, scores, true}, memory);
+}
+
+void RefitMemory(const Inputs& inputs, const VectorXd& scores, SurrogateMemo& memory) {
+  RefitFor({inputs, scores, false}, memory);
 }
 
 Posterior LearnUnwarped(const Inputs& inputs, const VectorXd& y, SurrogateMemo& memory) {
@@ -360,12 +376,6 @@ int64_t SurrogateCache::bytes() const {
   const MutexLock lock(mutex_);
   return bytes_;
 }
-
-namespace {
-
-constexpr double kSure = 2;  // deviations of the difference
-
-}  // namespace
 
 std::optional<Recommended> Recommend(const Surrogate& surrogate, const Eigen::VectorXd& scores) {
   const Posterior& posterior = surrogate.posterior;

@@ -51,6 +51,8 @@ struct Surrogate {
 Surrogate Learn(const Inputs& inputs, const Eigen::VectorXd& scores, SurrogateMemo& memory);
 // Fits again in any case.
 Surrogate Refit(const Inputs& inputs, const Eigen::VectorXd& scores, SurrogateMemo& memory);
+// For what it leaves in the memory alone: of many points it conditions no process on all of them.
+void RefitMemory(const Inputs& inputs, const Eigen::VectorXd& scores, SurrogateMemo& memory);
 
 // The same without warps, of values whose sign matters, such as the margins of a constraint.
 Posterior LearnUnwarped(const Inputs& inputs, const Eigen::VectorXd& y, SurrogateMemo& memory);

@@ -138,7 +138,7 @@ TEST(GpFitChain, OfTooManyResultsThoseAreFittedThatAProcessHas) {
   const SurrogateMemo memo = chain.After(all.inputs, all.scores);
   EXPECT_EQ(memo.fitted_at, Results::kMaxPoints);
   const int64_t fits = chain.fits();
-  EXPECT_EQ(fits, 1);  // none of the first 400, which it does not start from
+  EXPECT_EQ(fits, 2) << "some of them, and then those that a process has";
   chain.After(all.inputs.Rows(0, 1099), all.scores.head(1099));
   EXPECT_LE(chain.fits(), fits + 1);
 }
@@ -148,7 +148,7 @@ TEST(GpFitChain, OfManyResultsTheStartIsSomeOfThem) {
   const Data all({450, 2, 0});
   FitChain chain(kRoom);
   const SurrogateMemo memo = chain.After(all.inputs, all.scores);
-  EXPECT_EQ(chain.fits(), 1);
+  EXPECT_EQ(chain.fits(), 2);
   SurrogateMemo from_nothing;
   const int64_t m = LastFitCount(450);
   Refit(all.inputs.Rows(0, m), all.scores.head(m), from_nothing);
@@ -165,6 +165,28 @@ TEST(GpFitChain, OfManyResultsTheStartIsSomeOfThem) {
   // Some of them may be equal where not all are.
   equal.scores[1] = 3;
   EXPECT_EQ(chain.After(equal.inputs, equal.scores).fitted_at, m);
+}
+
+// The fit to some of them stands for all counts up to an eighth more.
+TEST(GpFitChain, WhileManyGrowOneFitIsMadeOfEachCount) {
+  const Data all({234, 2, 0});
+  FitChain chain(kRoom);
+  for (int n = 206; n <= 230; ++n) After(chain, all.First(n));
+  // After 206, 211, 216, 221 and 226; and of some of the first 204.
+  EXPECT_EQ(chain.fits(), 6);
+  After(chain, all);
+  // After 231; and of some of the first 229.
+  EXPECT_EQ(chain.fits(), 8);
+  EXPECT_EQ(After(chain, all), Fresh(all));
+  EXPECT_EQ(After(chain, all.First(207)), Fresh(all.First(207)));
+}
+
+TEST(GpFitChain, TheMemoryAloneIsThatOfAWholeFit) {
+  const Data all({410, 2, 0});
+  SurrogateMemo with, without;
+  Refit(all.inputs, all.scores, with);
+  RefitMemory(all.inputs, all.scores, without);
+  EXPECT_EQ(with.Serialize(), without.Serialize());
 }
 
 TEST(GpFitChain, WhatWasCutShortIsNotKept) {

@@ -80,13 +80,18 @@ TEST(GpHypervolume, IsTheExpectedImprovement) {
   }
 }
 
+// Also where it is so small that it is made of logarithms.
 TEST(GpHypervolume, OfOneObjectiveIsExpectedImprovement) {
   const Shape shape{12, 2, 0};
   const Inputs inputs = RandomInputs(shape, 55), points = RandomInputs({6, 2, 0}, 56);
   const Posterior a = Learned(shape, inputs, 57, 1);
-  const ObjectiveAcquisition one(Utility::kLogEi, a, RowVectorXd::Constant(1, 0.75), {});
-  const HypervolumeAcquisition same({&a}, {{{.lower = {0.75}, .upper = {kInfinity}}}}, {});
-  EXPECT_TRUE(same.Evaluate(points).isApprox(one.Evaluate(points), 1e-12));
+  for (double best = -3; best < 1e4; best = 1.1 * best + 1) {
+    const ObjectiveAcquisition one(Utility::kLogEi, a, RowVectorXd::Constant(1, best), {});
+    const HypervolumeAcquisition same({&a}, {{{.lower = {best}, .upper = {kInfinity}}}}, {});
+    MatrixXd slopes, others;
+    EXPECT_TRUE(same.Evaluate(points, &slopes).isApprox(one.Evaluate(points, &others), 1e-11));
+    EXPECT_TRUE(slopes.isApprox(others, 1e-8)) << best;
+  }
 }
 
 TEST(GpHypervolume, ItsGradientIsThatOfItsValue) {

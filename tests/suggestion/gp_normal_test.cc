@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <boost/math/special_functions/erf.hpp>
 #include <boost/multiprecision/cpp_bin_float.hpp>
 #include <cmath>
@@ -45,6 +46,26 @@ TEST(GpNormal, LogCdfIsRightToElevenDigits) {
     const double allowed = 1e-11 + 4e-16 * std::abs(LogCdf(z).value);
     EXPECT_NEAR(static_cast<double>(Real(LogCdf(z).value) - log(cdf)), 0, allowed) << z;
     EXPECT_NEAR(LogCdf(z).slope / static_cast<double>(PrecisePdf(z) / cdf), 1, 1e-10) << z;
+  }
+}
+
+TEST(GpNormal, ManyAtOnceAreRightToElevenDigits) {
+  std::vector<double> z;
+  for (double t = kLeastZ; t <= 40; t += 0.0937) z.push_back(t);
+  z.insert(z.end(), {-0.0, 0.0, 1e-9, -1e-9, 1e9, -100, -1e9});
+  std::vector<double> h(z.size()), cdf(z.size()), pdf(z.size());
+  FillNormals(z.data(), static_cast<int>(z.size()), {h.data(), cdf.data(), pdf.data()});
+  for (size_t i = 0; i < z.size(); ++i) {
+    if (z[i] < kLeastZ) {
+      EXPECT_LT(std::max({h[i], cdf[i], pdf[i]}), 1e-290);
+      EXPECT_GE(std::min({h[i], cdf[i], pdf[i]}), 0);
+      continue;
+    }
+    EXPECT_NEAR(h[i] / static_cast<double>(PreciseH(z[i])), 1, 1e-11) << z[i];
+    EXPECT_NEAR(cdf[i] / static_cast<double>(PreciseCdf(z[i])), 1, 1e-11) << z[i];
+    if (z[i] < -kLeastZ) {
+      EXPECT_NEAR(pdf[i] / static_cast<double>(PrecisePdf(z[i])), 1, 1e-11) << z[i];
+    }
   }
 }
 
