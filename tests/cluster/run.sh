@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The cluster tier: every *_test.sh of this folder, and the cases of the C++ tests that ask for a
 # real API server, each on a Kubernetes of its own, which is taken down again whatever happens.
-# Two at a time, since most of what they do is to wait.
+# Three at a time, since most of what they do is to wait.
 #
 #   tests/cluster/run.sh [PATTERN]   only the tests whose name contains it
 #
@@ -15,7 +15,7 @@ source "$HERE/paths.sh"
 # shellcheck source=tests/bounded.sh
 source "$HERE/../bounded.sh"
 RESULTS=$PWD/build/test-results
-LANES=${LANES:-2}
+LANES=${LANES:-3}
 # C++ programs that know SHIRABE_TEST_KUBECONFIG, and how their cases are called.
 PROGRAMS="integration_test kube_test crd_test trial_test cmd_test"
 CASES='*Cluster*:*RealServer*:*RealCluster*'
