@@ -197,6 +197,9 @@ TEST_F(KubernetesTest, ASidecarThatMakesCopiesIsNotAskedForNewsAllTheTime) {
   EXPECT_EQ(next_of(request), absl::Milliseconds(250)) << "it is ending";
   request.mutable_state()->set_copying(true);
   EXPECT_EQ(next_of(request), std::min(calm, absl::Seconds(5)));
+  request.mutable_state()->set_copying(false);
+  request.mutable_state()->set_complete(true);
+  EXPECT_EQ(next_of(request), calm) << "nothing more is awaited of it";
 }
 
 // A sidecar remembers what it heeded, and we may not.
@@ -273,6 +276,15 @@ TEST_F(PodTokenTest, APodThatClaimsTheNameOfAnotherAttemptIsNotBelieved) {
   EXPECT_TRUE(absl::IsUnavailable(Sync(Nth(1), Token(uid))));
   EXPECT_EQ(cluster_.Calls("review"), before) << "nothing is asked for it";
   EXPECT_EQ(Sync(Nth(1), TokenOf(Nth(1))), absl::OkStatus());
+}
+
+// Also one that was believed a moment ago.
+TEST_F(PodTokenTest, APodThatIsNoneOfItsAnyMoreIsNotBelieved) {
+  Run(Nth(1));
+  const std::string token = TokenOf(Nth(1));
+  EXPECT_EQ(Sync(Nth(1), token), absl::OkStatus());
+  Edit(Nth(1), [](Json& pod) { pod["metadata"].erase("ownerReferences"); });
+  EXPECT_TRUE(Await([&] { return absl::IsUnavailable(Sync(Nth(1), token)); }));
 }
 
 // A pod of another namespace with a uid of ours cannot be; a token that says so is not believed.

@@ -88,6 +88,7 @@ void AttemptWatcher::Examine(const AttemptKey& key, const Json* gone) {
   bool changed = false;
   attempts_.Visit(key, [&](PodAttempt& attempt) {
     if (attempt.ended()) return;
+    attempt.own_pod.clear();  // its pods may be others by now
     if (gone != nullptr && IsOf(*gone, attempt)) attempt.gone = *gone;
     const std::string before = Digest(attempt.observed);
     facts = GatherFacts(attempt, interval);

@@ -60,11 +60,11 @@ struct ClusterContext {
 
 // Between two requests of one sidecar that has nothing to say, where there are so many attempts:
 // what a sidecar has, it brings at once. What it is asked to do, to save now or to stop, reaches it
-// with its next request, hence the bound; and several of them are within `silence`, after which a
+// with its next request, hence the bound; and two of them are within `silence`, after which a
 // sidecar on a node that is not ready is believed dead.
 inline absl::Duration SyncInterval(const PodTimeouts& timeouts, size_t attempts) {
   constexpr double kSyncsPerSecond = 180;  // of all sidecars together, as long as that is possible
-  constexpr absl::Duration kMost = absl::Seconds(10);  // then of 3,600 together 360 a second
+  constexpr absl::Duration kMost = absl::Seconds(20);
   const absl::Duration interval = absl::Seconds(static_cast<double>(attempts) / kSyncsPerSecond);
   return std::max(timeouts.sync, std::min(interval, kMost));
 }

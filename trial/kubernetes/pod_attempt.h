@@ -59,6 +59,7 @@ struct PodAttempt {
   v1::PodState state;
   bool unsaved = false;                 // the disk did not take it
   std::optional<absl::Duration> heard;  // monotonic; its last request
+  std::string own_pod;                  // uid of the pod that it was found to stand in
   std::string unheard_why;              // what there is to say of it where there was none
 
   // What a TrainJob's status told: when the last of it was reported, and what takes the next.

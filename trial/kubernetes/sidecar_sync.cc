@@ -75,7 +75,8 @@ StatusOr<v1::SyncReply> SidecarSync::Sync(const v1::SyncRequest& request,
     ending = attempt.progress.over || attempt.stop;
     spoken_of = first && !attempt.unheard_why.empty();
     AcknowledgeRequest(attempt);
-    const bool urgent = attempt.pending_request || (ending && !attempt.state.copying());
+    const bool awaited = ending && !attempt.state.copying() && !attempt.state.complete();
+    const bool urgent = attempt.pending_request || awaited;
     const absl::Duration calm =
         attempt.state.copying() ? std::min(interval, kCopyingSyncInterval) : interval;
     *reply.mutable_next() = ToProto(urgent ? kUrgentSyncInterval : calm);
@@ -134,8 +135,11 @@ StatusOr<std::string> SidecarSync::Identify(const AttemptKey& key, const std::st
   bool its_own = false, secondary = false;
   parts_.attempts->Visit(key, [&](PodAttempt& attempt) {
     id = attempt.id;
+    its_own = !pod.empty() && attempt.own_pod == pod;
+    if (its_own) return;
     its_own = IsItsPod(attempt, pod);
     secondary = its_own && IsSecondary(attempt, pod);
+    if (its_own && !secondary) attempt.own_pod = pod;
   });
   RETURN_IF_ERROR(parts_.attempts->Admit(key, id, nothing));
   // What is not seen yet may be a moment away; what is not there is not asked about.
