@@ -87,8 +87,7 @@ class StoreAccessTest : public testing::Test {
     return stores;
   }
   // The namespace's part, as a copier of the pod finds it.
-  std::shared_ptr<artifacts::ArtifactStore> Part(const AttemptKey& key,
-                                                 int kill_at = 0) const {  // as Find has it
+  PodStores::Store Part(const AttemptKey& key, int kill_at = 0) const {
     return *Open(Config(key), key, kill_at).copies->Find("team", "default");
   }
   std::string Object(const std::string& name) const {
