@@ -24,7 +24,8 @@ namespace {
 
 bool CanBeStoppedEarly(const ActiveTrial& active) {
   return active.open && active.open->record.state() == v1::ATTEMPT_RUNNING &&
-         active.memory.phase != AttemptPhase::kExited && !active.open->record.has_stop();
+         active.memory.phase != AttemptPhase::kExited && !active.open->record.has_stop() &&
+         !active.open->record.begin_untold();  // or it is judged by what will not count
 }
 
 }  // namespace
