@@ -4,7 +4,8 @@
 //
 //   growing_bench PORT PID TRIALS COUNT       PORT and PID: of `suggestions_bench serve`
 //   growing_bench 0 0 TRIALS COUNT            without a server: what it would ask, the algorithm
-//                                             without a memo, in this process
+//                                             without a memo, in this process, where the first
+//                                             two steps are not those after a restart
 //
 // The first TRIALS points of the ten parameters are random, the others what ask-and-tell proposes.
 // Prints milliseconds of processor time, which other work on the machine does not change much, of a
