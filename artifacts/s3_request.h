@@ -8,6 +8,7 @@
 #include "artifacts/presigned_request.h"
 #include "artifacts/sigv4.h"
 #include "base/status.h"
+#include "net/http_client.h"
 
 namespace shirabe::artifacts {
 
@@ -29,5 +30,7 @@ S3Request ListRequest(const std::string& prefix, const std::string& after);
 StatusOr<S3Request> RequestOf(const PresignedRequest& presigned);
 // Back: what the bearer of a URL must be allowed, to make this request. Keys are as in `request`.
 StatusOr<PresignedRequest> PermissionFor(const S3Request& request);
+// The request as its bearer makes it, with its method, body and further headers.
+StatusOr<net::HttpCall> CallOf(const PresignedUrl& granted, S3Request request);
 
 }  // namespace shirabe::artifacts

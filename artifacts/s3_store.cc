@@ -147,25 +147,7 @@ StatusOr<net::HttpCall> S3Store::CallWithUrl(S3Request request, std::string* key
   ASSIGN_OR_RETURN(const PresignedRequest wanted, PermissionFor(request));
   ASSIGN_OR_RETURN(const PresignedUrl granted, options_.urls(wanted));
   if (key != nullptr) *key = granted.key;
-  const size_t scheme = granted.url.find("://");
-  const size_t path = scheme == std::string::npos ? scheme : granted.url.find('/', scheme + 3);
-  if (path == std::string::npos) return absl::InternalError("what was granted is no URL");
-  const std::string host = granted.url.substr(scheme + 3, path - scheme - 3);
-  const bool has_port = host.rfind(':') != std::string::npos && host.back() != ']';
-  const char* port = granted.url.starts_with("https://") ? ":443" : ":80";
-  net::HttpCall call{.origin = granted.url.substr(0, path) + (has_port ? "" : port),
-                     .tls = {.ca = granted.ca}};
-  call.request = {.method = request.method,
-                  .target = granted.url.substr(path),
-                  .body = std::move(request.body),
-                  .headers = {request.headers.begin(), request.headers.end()},
-                  .secret_query = true};
-  call.request.headers.emplace_back("host", host);
-  for (const auto& [name, value] : granted.headers) {
-    // The body has that length: it was asked for by it.
-    if (name != "content-length") call.request.headers.emplace_back(name, value);
-  }
-  return call;
+  return CallOf(granted, std::move(request));
 }
 
 StatusOr<net::HttpResponse> S3Store::Send(S3Request request, const std::stop_token& stop,

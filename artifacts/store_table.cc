@@ -6,6 +6,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "artifacts/unsigned_copies.h"
 #include "base/names.h"
 #include "base/printable.h"
 
@@ -138,6 +139,38 @@ Status StoreTable::CheckForPods(const std::string& store, const std::string& ns,
                       absl::StrCat(Quoted(Printable(store)), " is a ", type,
                                    " of the server's machine, which no pod can reach: where "
                                    "trials run in a cluster name a store of type s3 or gcs"));
+}
+
+bool StoreTable::IsShared(const v1::ArtifactStore& entry) const {
+  if (entry.namespaces_size() != 1 || entry.namespaces(0) == "*") return true;
+  return std::count_if(entries_.begin(), entries_.end(), [&](const auto& named) {
+           const v1::ArtifactStore& other = named.second.entry;
+           return other.endpoint() == entry.endpoint() && other.bucket() == entry.bucket();
+         }) > 1;
+}
+
+Status StoreTable::CheckPutsOfPods(const std::string& store, const std::string& ns) const {
+  ASSIGN_OR_RETURN(const auto part, Find(store, ns));
+  const v1::ArtifactStore& entry = FindAllowed(store, ns)->entry;
+  if (!IsShared(entry)) return absl::OkStatus();
+  std::optional<bool> heeds;
+  {
+    const MutexLock lock(mutex_);
+    const auto known = heeds_unsigned_copies_.find(store);
+    if (known != heeds_unsigned_copies_.end()) heeds = known->second;
+  }
+  if (!heeds) {
+    ASSIGN_OR_RETURN(heeds, HeedsUnsignedCopies(*part, entry.bucket()));
+    const MutexLock lock(mutex_);
+    heeds_unsigned_copies_[store] = *heeds;
+  }
+  if (!*heeds) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      "store ", Quoted(Printable(store)),
+      ": its server heeds x-amz-copy-source unsigned, as MinIO ",
+      "does: with a URL to put with, a pod could read what others have in bucket ",
+      Printable(entry.bucket()), ". Give each namespace a store with a bucket and a key of its ",
+      "own, and name that namespace alone in its entry"));
 }
 
 std::vector<std::string> StoreTable::NamesFor(const std::string& ns) const {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "artifacts/artifact_store.h"
+#include "base/mutex.h"
 #include "base/status.h"
 #include "proto/shirabe/v1/artifacts.pb.h"
 
@@ -40,6 +41,10 @@ class StoreTable {
   // The same, and unless pods, which have no credentials, can be given URLs to it.
   Status CheckForPods(const std::string& store, const std::string& ns,
                       const char* field = kCopyStoreField) const;
+  // Before pods of the namespace get URLs to put with: kFailedPrecondition where they could read
+  // with them what others have in the bucket (unsigned_copies.h, whose other errors it has). The
+  // server is asked where another namespace may use the bucket, and once.
+  Status CheckPutsOfPods(const std::string& store, const std::string& ns) const;
   // Those that it may use, by name.
   std::vector<std::string> NamesFor(const std::string& ns) const;
 
@@ -57,8 +62,13 @@ class StoreTable {
   };
   explicit StoreTable(std::map<std::string, Entry> entries) : entries_(std::move(entries)) {}
   const Entry* FindAllowed(const std::string& store, const std::string& ns) const;
+  // Whether more than one namespace may use its bucket, by this entry or by another.
+  bool IsShared(const v1::ArtifactStore& entry) const;
 
   const std::map<std::string, Entry> entries_;
+  mutable Mutex mutex_;
+  // By store; what is not in it has not been asked yet.
+  mutable std::map<std::string, bool> heeds_unsigned_copies_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace shirabe::artifacts

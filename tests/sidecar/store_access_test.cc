@@ -15,6 +15,7 @@
 #include "sidecar/pod_init.h"
 #include "tests/artifacts/archives.h"
 #include "tests/artifacts/objects.h"
+#include "tests/kube/fake_api_server.h"
 #include "tests/sidecar/store_harness.h"
 #include "trial/checkpoint/checkpoint_copy.h"
 
@@ -73,6 +74,7 @@ TEST_F(StoreAccessTest, ACheckpointGoesThereAndComesBackElsewhere) {
   ASSERT_EQ(trial::CopyOut(saved, dir, {own.get(), ""}), absl::OkStatus());
   ASSERT_EQ(trial::CopyOut(saved, dir, {own.get(), ""}), absl::OkStatus()) << "again";
   EXPECT_TRUE(fs::exists(Object("1/1/7/manifest.json")));
+  EXPECT_FALSE(fs::exists(absl::StrCat(s3_->bucket(), "/shirabe/default/shirabe-probe")));
   const auto next = Part(Attempt(2));
   const std::string copy = to.Paths(Attempt(2)).checkpoint_dir;
   ASSERT_TRUE(MakeDirs(copy).ok());
@@ -132,6 +134,56 @@ TEST_F(StoreAccessTest, AUrlToPutWithCopiesNothingOfAnother) {
       }
     }
   }
+}
+
+// Where a server heeds that header all the same, as MinIO does, pods of several namespaces get no
+// URL to put with.
+class UnsignedCopiesTest : public StoreAccessTest {
+ protected:
+  Status GrantToPut() const {
+    v1::GrantRequest request;
+    request.set_action(v1::PUT_OBJECT);
+    request.mutable_copy()->set_trial(kKey.trial.number);
+    request.mutable_copy()->set_attempt(kKey.number);
+    request.mutable_copy()->set_step(7);
+    request.mutable_copy()->set_sha256(std::string(64, 'a'));
+    return grants_->Grant(kKey, request).status();
+  }
+
+  std::vector<std::string> asked_;  // method and target
+  int copied_ = 404;                // the answer to who wants a copy
+  kube::FakeApiServer server_{[this](kube::FakeExchange& exchange) {
+    const auto& request = exchange.request();
+    asked_.push_back(absl::StrCat(request.method, " ", request.path));
+    if (request.method == "DELETE") return exchange.Reply(204, "");
+    exchange.Reply(request.headers.contains("x-amz-copy-source") ? copied_ : 200, "");
+  }};
+};
+
+TEST_F(UnsignedCopiesTest, AServerThatHeedsThemIsNotForPodsOfSeveralNamespaces) {
+  OpenTable(server_.config().server);
+  for (int i = 0; i < 2; ++i) {
+    const Status status = GrantToPut();
+    EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+    EXPECT_THAT(Message(status), HasSubstr("store \"team\""));
+    EXPECT_THAT(Message(status), HasSubstr("bucket"));
+  }
+  const std::string probe = "/bucket/shirabe/default/shirabe-probe";
+  EXPECT_THAT(asked_, testing::ElementsAre("PUT " + probe, "PUT " + probe, "DELETE " + probe))
+      << "it is asked once";
+  OpenTable(server_.config().server, "default");
+  EXPECT_EQ(GrantToPut(), absl::OkStatus()) << "what is there is its own";
+  EXPECT_THAT(asked_, testing::SizeIs(3));
+}
+
+TEST_F(UnsignedCopiesTest, AServerThatCannotTellIsAskedAgain) {
+  OpenTable(server_.config().server);
+  copied_ = 503;
+  EXPECT_TRUE(absl::IsUnavailable(GrantToPut()));
+  copied_ = 403;
+  EXPECT_EQ(GrantToPut(), absl::OkStatus());
+  EXPECT_EQ(GrantToPut(), absl::OkStatus());
+  EXPECT_THAT(asked_, testing::SizeIs(6));
 }
 
 // Of a store that is gone, and of one that refuses: no error has a signature in it.

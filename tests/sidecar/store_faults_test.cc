@@ -87,7 +87,7 @@ TEST_F(StoreFaultsTest, AStoreWithoutSpaceIsSaidAndNothingIsLost) {
     if (!request.query.contains("list-type")) return exchange.Reply(404, kNoSuchKey);
     exchange.Reply(200, kEmptyList);
   });
-  OpenTable(full.config().server);
+  OpenTable(full.config().server, "default");
   const Folder here;
   const trial::FileLayout from(here.path());
   const v1::Checkpoint saved = Save(from, kKey, 7, "model");

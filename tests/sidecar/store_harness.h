@@ -48,12 +48,12 @@ class StoreAccessTest : public testing::Test {
     s3_ = std::make_unique<artifacts::S3Server>();
     OpenTable(s3_->endpoint());
   }
-  void OpenTable(const std::string& endpoint) {
+  void OpenTable(const std::string& endpoint, const std::string& ns = "*") {
     v1::ArtifactStores entries;
     v1::ArtifactStore& entry = *entries.add_stores();
     entry.set_name("team");
     entry.set_type("s3");
-    entry.add_namespaces("*");
+    entry.add_namespaces(ns);
     entry.set_endpoint(endpoint);
     entry.set_bucket(artifacts::S3Server::kBucket);
     entry.set_folder("shirabe");

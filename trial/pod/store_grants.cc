@@ -162,9 +162,10 @@ StatusOr<v1::GrantReply> StoreGrants::Grant(const AttemptKey& key,
   ASSIGN_OR_RETURN(const PresignedRequest wanted,
                    code ? ForCode(policy, request) : ForCopy(policy, key, request));
   if (stores_ == nullptr) return absl::FailedPreconditionError("no stores are known here");
-  ASSIGN_OR_RETURN(const auto store,
-                   stores_->Find(code ? policy.code.store() : policy.artifacts.store(),
-                                 key.trial.experiment.ns));
+  const std::string& named = code ? policy.code.store() : policy.artifacts.store();
+  const std::string& ns = key.trial.experiment.ns;
+  ASSIGN_OR_RETURN(const auto store, stores_->Find(named, ns));
+  if (Puts(request.action())) RETURN_IF_ERROR(stores_->CheckPutsOfPods(named, ns));
   ASSIGN_OR_RETURN(artifacts::PresignedUrl made, store->Presign(wanted, kGrantLifetime));
   v1::GrantReply reply;
   reply.set_url(std::move(made.url));

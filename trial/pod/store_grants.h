@@ -6,7 +6,9 @@
 //   - the copies of checkpoints that it may go on from, of its trial's earlier attempts, or of
 //     another trial where it was started from there: to read
 // A URL is good for one request, of exactly so many bytes where something is put, and for a quarter
-// of an hour. Nothing is asked of the store. Part of the executor `kubernetes`; thread-safe.
+// of an hour. The store is asked for nothing but, once, whether URLs to put with are safe where
+// several namespaces use its bucket (StoreTable::CheckPutsOfPods). Part of the executor
+// `kubernetes`; thread-safe.
 #pragma once
 
 #include <map>
