@@ -96,7 +96,9 @@ TEST_F(KubernetesTest, WhatItBeganWithIsKnownOnceItsPodHasToldIt) {
   ASSERT_TRUE(See(Nth(1, 2)).placement.has_start_time());
   EXPECT_FALSE(See(Nth(1, 2)).begin_known);
   const int before = changes_;
-  ASSERT_TRUE(executor().Sync(Request(Nth(1, 2))).ok());
+  v1::SyncRequest request = Request(Nth(1, 2));
+  request.mutable_state();
+  ASSERT_TRUE(executor().Sync(request).ok());
   EXPECT_GT(changes_, before) << "an attempt that begins anew is waited for as well";
   EXPECT_TRUE(See(Nth(1, 2)).begin_known);
 }
