@@ -143,31 +143,42 @@ Status StoreTable::CheckForPods(const std::string& store, const std::string& ns,
 
 bool StoreTable::IsShared(const v1::ArtifactStore& entry) const {
   if (entry.namespaces_size() != 1 || entry.namespaces(0) == "*") return true;
-  return std::count_if(entries_.begin(), entries_.end(), [&](const auto& named) {
-           const v1::ArtifactStore& other = named.second.entry;
-           return other.endpoint() == entry.endpoint() && other.bucket() == entry.bucket();
-         }) > 1;
+  const std::string key = entry.credentials().SerializeAsString();
+  return std::any_of(entries_.begin(), entries_.end(), [&](const auto& named) {
+    const v1::ArtifactStore& other = named.second.entry;
+    return other.name() != entry.name() &&
+           (other.bucket() == entry.bucket() || other.credentials().SerializeAsString() == key);
+  });
+}
+
+// The server's answer to the one question, asked by one thread.
+StatusOr<bool> StoreTable::AskForUnsignedCopies(const std::string& store, const std::string& bucket,
+                                                ArtifactStore& part) const {
+  {
+    const MutexLock lock(mutex_);
+    const auto [known, first] = unsigned_copies_.emplace(store, std::nullopt);
+    if (!first && known->second) return *known->second;
+    if (!first) return absl::UnavailableError("the store is being asked; try again");
+  }
+  const auto takes = TakesUnsignedCopies(part, bucket);
+  const MutexLock lock(mutex_);
+  if (takes.ok()) {
+    unsigned_copies_[store] = *takes;
+  } else {
+    unsigned_copies_.erase(store);
+  }
+  return takes;
 }
 
 Status StoreTable::CheckPutsOfPods(const std::string& store, const std::string& ns) const {
   ASSIGN_OR_RETURN(const auto part, Find(store, ns));
   const v1::ArtifactStore& entry = FindAllowed(store, ns)->entry;
   if (!IsShared(entry)) return absl::OkStatus();
-  std::optional<bool> heeds;
-  {
-    const MutexLock lock(mutex_);
-    const auto known = heeds_unsigned_copies_.find(store);
-    if (known != heeds_unsigned_copies_.end()) heeds = known->second;
-  }
-  if (!heeds) {
-    ASSIGN_OR_RETURN(heeds, HeedsUnsignedCopies(*part, entry.bucket()));
-    const MutexLock lock(mutex_);
-    heeds_unsigned_copies_[store] = *heeds;
-  }
-  if (!*heeds) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const bool takes, AskForUnsignedCopies(store, entry.bucket(), *part));
+  if (!takes) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrCat(
       "store ", Quoted(Printable(store)),
-      ": its server heeds x-amz-copy-source unsigned, as MinIO ",
+      ": its server takes x-amz-copy-source unsigned, as MinIO ",
       "does: with a URL to put with, a pod could read what others have in bucket ",
       Printable(entry.bucket()), ". Give each namespace a store with a bucket and a key of its ",
       "own, and name that namespace alone in its entry"));

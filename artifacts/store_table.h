@@ -62,13 +62,15 @@ class StoreTable {
   };
   explicit StoreTable(std::map<std::string, Entry> entries) : entries_(std::move(entries)) {}
   const Entry* FindAllowed(const std::string& store, const std::string& ns) const;
-  // Whether more than one namespace may use its bucket, by this entry or by another.
+  // Whether others than one namespace may use its bucket, or what its key may read.
   bool IsShared(const v1::ArtifactStore& entry) const;
+  StatusOr<bool> AskForUnsignedCopies(const std::string& store, const std::string& bucket,
+                                      ArtifactStore& part) const;
 
   const std::map<std::string, Entry> entries_;
   mutable Mutex mutex_;
-  // By store; what is not in it has not been asked yet.
-  mutable std::map<std::string, bool> heeds_unsigned_copies_ ABSL_GUARDED_BY(mutex_);
+  // By store; nullopt = the server is being asked; what is not there has not been asked yet.
+  mutable std::map<std::string, std::optional<bool>> unsigned_copies_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace shirabe::artifacts

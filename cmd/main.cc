@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
 #include "base/memory.h"
 #include "base/text/did_you_mean.h"
 #include "cmd/api_server_proxy.h"
@@ -110,4 +111,8 @@ int Main(int argc, char** argv) {
 }  // namespace
 }  // namespace shirabe::cmd
 
-int main(int argc, char** argv) { return shirabe::cmd::Main(argc, argv); }
+int main(int argc, char** argv) {
+  // Debian's libraries look for cycles at each lock that gRPC takes.
+  absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
+  return shirabe::cmd::Main(argc, argv);
+}

@@ -34,19 +34,9 @@ std::string EndWords(const v1::Attempt& attempt, const AttemptStatus& observed) 
   return text.empty() ? cause : absl::StrCat(text, " (", cause, ")");
 }
 
-void RecordFollowUpRuns(FollowUpEdit& edit, const AttemptStatus& observed) {
-  AttemptMemory& memory = edit.memory();
-  if (memory.phase != AttemptPhase::kExited) memory.Enter(AttemptPhase::kRunning);
-  if (edit.attempt().state() == v1::ATTEMPT_RUNNING) return;
-  edit.ChangeAttempt([&](v1::Attempt& attempt) {
-    attempt.set_state(v1::ATTEMPT_RUNNING);
-    *attempt.mutable_start_time() = observed.placement.start_time();
-    *attempt.add_placements() = observed.placement;
-  });
+// What it was given: of a pod known once that has told it, or has ended.
+void RecordFollowUpBegin(FollowUpEdit& edit, const AttemptStatus& observed) {
   v1::OnSuccessStatus& status = edit.mutable_status();
-  status.set_phase(v1::FOLLOW_UP_RUNNING);
-  status.clear_waiting();
-  if (!status.has_start_time()) *status.mutable_start_time() = observed.placement.start_time();
   const int64_t step = observed.resumed ? observed.resumed->step() : 0;
   status.set_resumed_from_step(step);
   for (const v1::Checkpoint& damaged : observed.damaged) {
@@ -60,6 +50,28 @@ void RecordFollowUpRuns(FollowUpEdit& edit, const AttemptStatus& observed) {
                         step == 0 ? ", without a checkpoint"
                                   : absl::StrCat(", with the checkpoint of step ", step),
                         " of ", status.best_trial_name()));
+}
+
+void RecordFollowUpRuns(FollowUpEdit& edit, const AttemptStatus& observed) {
+  AttemptMemory& memory = edit.memory();
+  if (memory.phase != AttemptPhase::kExited) memory.Enter(AttemptPhase::kRunning);
+  const bool runs = edit.attempt().state() == v1::ATTEMPT_RUNNING;
+  const bool told = observed.begin_known || observed.state != AttemptStatus::State::kRunning;
+  if (runs && !(told && edit.attempt().begin_untold())) return;
+  edit.ChangeAttempt([&](v1::Attempt& attempt) {
+    attempt.set_begin_untold(!told);
+    if (runs) return;
+    attempt.set_state(v1::ATTEMPT_RUNNING);
+    *attempt.mutable_start_time() = observed.placement.start_time();
+    *attempt.add_placements() = observed.placement;
+  });
+  if (!runs) {
+    v1::OnSuccessStatus& status = edit.mutable_status();
+    status.set_phase(v1::FOLLOW_UP_RUNNING);
+    status.clear_waiting();
+    if (!status.has_start_time()) *status.mutable_start_time() = observed.placement.start_time();
+  }
+  if (told) RecordFollowUpBegin(edit, observed);
 }
 
 // Nothing of it is collected, but a log must not fill the disk.

@@ -158,6 +158,11 @@ Status ObserveEnded(const TrialEdit& edit, const AttemptStatus& observed) {
                                                             : absl::ZeroDuration());
     return absl::OkStatus();
   }
+  // It has said something, and never where it began: from the beginning, for all that is known.
+  if (edit.trial.attempt().begin_untold() && edit.trial.attempt().rows() > 0) {
+    edit.trial.mutable_attempt().clear_begin_untold();
+    RETURN_IF_ERROR(RecordResume(edit, observed));
+  }
   RETURN_IF_ERROR(RecordCheckpoints(edit, observed));
   FinishAttempt(edit, observed);
   return absl::OkStatus();

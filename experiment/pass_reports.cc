@@ -129,6 +129,11 @@ StatusOr<ReportReply> ProcessReport(const PassInput& in, const Report& report, D
   if (other || edit.trial.memory().reported_end || attempt.state() != v1::ATTEMPT_RUNNING) {
     return NotCurrent(report.trial, report.attempt == 0 ? attempt.number() : report.attempt);
   }
+  // What has no step counts on from there.
+  if (attempt.begin_untold()) {
+    return absl::UnavailableError(absl::StrCat("the pod of trial ", TrialName(report.trial),
+                                               " has not said yet where it began; try again"));
+  }
   std::vector<metrics::Observation> points = report.points;
   for (metrics::Observation& point : points) {
     if (point.time == absl::Time()) point.time = in.now;

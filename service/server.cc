@@ -13,7 +13,6 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/synchronization/mutex.h"
 #include "base/address.h"
 #include "base/file_io.h"
 #include "proto/katib/v1beta1/api.grpc.pb.h"
@@ -126,8 +125,6 @@ class ListeningServer : public Server {
                          .limiter = &limiter_} {}
 
   Status Init() {
-    // Debian's libraries look for cycles at each lock that gRPC takes.
-    absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
     RETURN_IF_ERROR(CheckOpenness("--grpc", options_.grpc));
     RETURN_IF_ERROR(CheckOpenness("--http", options_.http));
     const bool far = options_.machines.pods.client != nullptr;

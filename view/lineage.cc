@@ -85,6 +85,7 @@ std::string WithStep(const std::string& name, int64_t step) {
 std::string ResumedFromWords(const v1::Attempt& attempt) {
   const std::string name = ResumedFrom(attempt);
   if (!name.empty()) return WithStep(name, attempt.resumed_from_step());
+  if (attempt.begin_untold()) return "not known";
   if (attempt.resumed_from_step() == 0) return "the beginning";
   return WithStep("an earlier attempt", attempt.resumed_from_step());
 }

@@ -86,6 +86,7 @@ SurrogateMemo FitFirst(const Stage& stage, const Inputs& inputs, const VectorXd&
   std::vector<int64_t> rows = KeptResults({scores.data(), scores.data() + stage.count}, most);
   if (stage.some) {
     const auto count = static_cast<int64_t>(rows.size());
+    CHECK(count >= kOwnStart);
     for (int64_t i = 0; i < kOwnStart; ++i) rows[i] = rows[i * count / kOwnStart];
     rows.resize(kOwnStart);
   }

@@ -245,6 +245,22 @@ TEST_F(FollowUpTest, SucceedsOnceAndStaysSo) {
   EXPECT_THAT(Reasons(), ElementsAre("OnSuccessQueued", "OnSuccessStarted", "OnSuccessSucceeded"));
 }
 
+// A pod's program may run before its sidecar is heard of.
+TEST_F(FollowUpTest, WhatItWasGivenIsSaidOnceItIsTold) {
+  Succeed();
+  trial::AttemptStatus running = FollowedExecutor::Running();
+  running.begin_known = false;
+  Show(running);
+  EXPECT_EQ(Now().phase(), v1::FOLLOW_UP_RUNNING);
+  EXPECT_THAT(Reasons(), ElementsAre("OnSuccessQueued"));
+  running.begin_known = true;
+  running.resumed.emplace().set_step(7);
+  Show(running);
+  Show(running);
+  EXPECT_EQ(Now().resumed_from_step(), 7);
+  EXPECT_THAT(Reasons(), ElementsAre("OnSuccessQueued", "OnSuccessStarted"));
+}
+
 TEST_F(FollowUpTest, IsTriedAgainWithinItsBackoffLimit) {
   Succeed();
   Show(FollowedExecutor::Ended(1));

@@ -53,15 +53,19 @@ class PushesTest : public ReconcilerTest {
     return store_->ListCheckpoints({kKey, 1})->at(0).record;
   }
   void Push(int32_t attempt, int64_t second, double value) {
+    const Status pushed = TryPush(attempt, second, value);
+    ASSERT_TRUE(pushed.ok()) << pushed;
+  }
+  Status TryPush(int32_t attempt, int64_t second, double value) {
     auto pending_report = std::make_shared<PendingReport>();  // shared with the inbox
     pending_report->report = {.trial = {kKey, 1}, .attempt = attempt};
     pending_report->report.points.push_back({.metric = "loss",
                                              .value = value,
                                              .implicit_step = true,
                                              .time = absl::FromUnixSeconds(second)});
-    ASSERT_TRUE(reconciler_.ReportQueueOf(kKey)->Put(pending_report).ok());
+    EXPECT_TRUE(reconciler_.ReportQueueOf(kKey)->Put(pending_report).ok());
     Pass();
-    ASSERT_TRUE(pending_report->answer.ok()) << pending_report->answer.status();
+    return pending_report->answer.status();
   }
   // "1@2=0.5": attempt, step, value.
   std::vector<std::string> Rows() {
@@ -102,6 +106,7 @@ TEST_F(PushesTest, WhatWasReportedStandsUntilItIsToldWhereTheNextAttemptBegan) {
   Fail();
   Run(std::nullopt, /*known=*/false);
   EXPECT_THAT(Rows(), ElementsAre("1@1=0.5", "1@2=0.25"));
+  EXPECT_TRUE(absl::IsUnavailable(TryPush(2, 12, 0.125))) << "which step that is is not known";
   Fail();
   EXPECT_THAT(Rows(), ElementsAre("1@1=0.5", "1@2=0.25"));
   Run(std::nullopt, /*known=*/false);

@@ -15,6 +15,7 @@ void CountAttempt(const v1::Attempt& attempt, const Program* program, Tally& tal
   if (stop.cause() == v1::SUSPENDED && !stop.reason().empty()) ++tally["attempts given up"];
   if (program == nullptr) return;
   if (attempt.number() > 1) ++tally[program->from > 0 ? "resumed" : "restarted from 0"];
+  tally["told late where they began"] += program->told_at > program->start;
   const bool parents = program->resumed && program->resumed->trial() != attempt.trial();
   if (parents) ++tally[attempt.number() == 1 ? "started from a parent" : "went back to the parent"];
   for (const v1::Checkpoint& damaged : program->damaged) {

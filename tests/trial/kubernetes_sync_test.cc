@@ -99,7 +99,7 @@ TEST_F(KubernetesTest, WhatItBeganWithIsKnownOnceItsPodHasToldIt) {
   v1::SyncRequest request = Request(Nth(1, 2));
   request.mutable_state();
   ASSERT_TRUE(executor().Sync(request).ok());
-  EXPECT_GT(changes_, before) << "an attempt that begins anew is waited for as well";
+  EXPECT_GT(changes_, before) << "one that begins from scratch tells it, too";
   EXPECT_TRUE(See(Nth(1, 2)).begin_known);
 }
 

@@ -225,7 +225,7 @@ void AttemptWatcher::OnConfirmed(const StatusOr<Json>& object, PodAttempt& attem
     // One without an owner is the object itself, or that of a user who has copied our labels.
     const Json& owners = Items(At(pod, {"metadata", "ownerReferences"}));
     if (owners.empty() && AttemptIdOf(pod) != attempt.id) continue;
-    attempt.recipe = RecipeFromPod(pod);
+    SetRecipe(RecipeFromPod(pod), attempt);
     attempt.uid = owners.empty() ? UidOf(pod) : Text(owners.front(), {"uid"});
     return;
   }

@@ -1,6 +1,7 @@
 #include "trial/kubernetes/cluster_actions.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <initializer_list>
 #include <utility>
@@ -15,8 +16,9 @@ namespace shirabe::trial {
 namespace {
 
 constexpr int kPatchTries = 4;
-// All that a kubelet answers, with 200, for a container that it has removed.
-constexpr char kLogIsGone[] = "unable to retrieve container logs for ";
+// All that a kubelet answers, with 200, for a container that it has removed, or is removing.
+constexpr std::array kLogIsGone = {"unable to retrieve container logs for ",
+                                   "failed to try resolving symlinks in path "};
 
 kube::Ref PodRef(const Json& pod) { return {Pods(), NamespaceOf(pod), NameOf(pod)}; }
 
@@ -240,7 +242,9 @@ StatusOr<std::string> ReadLogOf(kube::Client& client, const Json& pod, const std
     return true;
   };
   RETURN_IF_ERROR(client.ReadLog(PodRef(pod), options, sink, {}));
-  if (absl::StartsWith(text, kLogIsGone) && !absl::StrContains(text, '\n')) {
+  const bool gone = std::any_of(kLogIsGone.begin(), kLogIsGone.end(),
+                                [&](const char* words) { return absl::StartsWith(text, words); });
+  if (gone && !absl::StrContains(text, '\n')) {
     return absl::NotFoundError("the log of " + container + " is gone: " + text);
   }
   if (static_cast<int64_t>(text.size()) > limit) text.erase(0, text.size() - limit);

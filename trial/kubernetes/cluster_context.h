@@ -59,9 +59,9 @@ struct ClusterContext {
 };
 
 // Between two requests of one sidecar that has nothing to say, where there are so many attempts:
-// what a sidecar has, it brings at once. What it is asked to do, to save now or to stop, reaches it
-// with its next request, hence the bound; and two of them are within `silence`, after which a
-// sidecar on a node that is not ready is believed dead.
+// what a sidecar has, it brings at once. That it is to save now reaches it with its next request,
+// within the notice of a machine that goes; a stop goes to its pod as well. And two of them are
+// within `silence`, after which a sidecar on a node that is not ready is believed dead.
 inline absl::Duration SyncInterval(const PodTimeouts& timeouts, size_t attempts) {
   constexpr double kSyncsPerSecond = 180;  // of all sidecars together, as long as that is possible
   constexpr absl::Duration kMost = absl::Seconds(20);

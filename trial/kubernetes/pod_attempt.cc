@@ -154,11 +154,15 @@ void CheckAt(absl::Duration at, PodAttempt& attempt) {
   if (!attempt.due || at < *attempt.due) attempt.due = at;
 }
 
+void SetRecipe(AttemptRecipe recipe, PodAttempt& attempt) {
+  attempt.recipe = std::move(recipe);
+  if (!attempt.recipe.instrumented) attempt.observed.begin_known = true;  // it resumes from nothing
+}
+
 void Bind(const Json& object, PodAttempt& attempt) {
   attempt.uid = UidOf(object);
   attempt.created = TimeOf(At(object, {"metadata", "creationTimestamp"}));
-  attempt.recipe = RecipeOf(object);
-  if (!attempt.recipe.instrumented) attempt.observed.begin_known = true;  // it resumes from nothing
+  SetRecipe(RecipeOf(object), attempt);
   attempt.never_began = false;
   attempt.object_gone = false;
 }

@@ -107,6 +107,7 @@ bool IsTerminal(const Json& pod);
 void CheckAt(absl::Duration at, PodAttempt& attempt);
 
 // The object is the attempt's own: from now on it is known.
+void SetRecipe(AttemptRecipe recipe, PodAttempt& attempt);
 void Bind(const Json& object, PodAttempt& attempt);
 
 // Asks something of its program, through its sidecar, in place of a request before it.
