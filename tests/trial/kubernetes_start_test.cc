@@ -429,9 +429,10 @@ TEST_F(KubernetesTest, TheObjectMayBeGoneBeforeItsPod) {
   Run(Nth(1));
   Reopen();
   cluster_.Remove(JobRef(Nth(1)));
+  EndPod(Nth(1), 5);  // one that still runs then is lost: its Job was deleted
   executor().Adopt({RecordOf(Nth(1))});
-  EndPod(Nth(1), 5);
-  EXPECT_EQ(AwaitEnd(Nth(1)).exit_code, 5);
+  const AttemptStatus ended = AwaitEnd(Nth(1));
+  EXPECT_EQ(ended.exit_code, 5) << ended.message;
 }
 
 // ---- why it waits -------------------------------------------------------------------------------
