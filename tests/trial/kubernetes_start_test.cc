@@ -427,9 +427,10 @@ TEST_F(KubernetesTest, WhileTheClusterIsNotKnownNothingIsLostAndNoSidecarSentAwa
 
 TEST_F(KubernetesTest, TheObjectMayBeGoneBeforeItsPod) {
   Run(Nth(1));
-  Reopen();
+  executor_.reset();
   cluster_.Remove(JobRef(Nth(1)));
-  EndPod(Nth(1), 5);  // one that still runs then is lost: its Job was deleted
+  EndPod(Nth(1), 5);  // one that is seen to run is lost: its Job was deleted
+  Reopen();
   executor().Adopt({RecordOf(Nth(1))});
   const AttemptStatus ended = AwaitEnd(Nth(1));
   EXPECT_EQ(ended.exit_code, 5) << ended.message;
