@@ -1,12 +1,13 @@
 // What a suggestion costs and finds where there are two objectives, or three: whole searches of
 // functions whose fronts are known in kind.
 //
-//   front_speed [SEEDS [TRIALS [ALGORITHM]]]        by default 3, 150, bayesianoptimization
+//   front_speed [SEEDS [TRIALS [ALGORITHM [FUNCTION]]]]    by default 3, 150, bayesianoptimization
+//                                                          and all functions
 //
 // Of each function: milliseconds of processor time of a suggestion, the mean over trials 1 to 50,
-// to 100 and to 150 (thirds of TRIALS), and the largest; and log10 of what the hypervolume then
-// lacks of that of the best front that all searches of the run together found. `mixed` has whole
-// numbers and categories, as tables of trained networks have.
+// to 100 and to 150 (thirds of TRIALS), and the largest; then the hypervolume after as many, and
+// that of all that the searches of the run found together. `mixed` has whole numbers and
+// categories, as tables of trained networks have.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>

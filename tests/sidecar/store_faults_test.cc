@@ -1,6 +1,5 @@
 // A pod's copies by URLs, where the pod, its store or the way between them fails.
 #include <gmock/gmock.h>
-#include <sys/wait.h>
 
 #include <chrono>
 #include <filesystem>
@@ -9,6 +8,7 @@
 #include "tests/artifacts/objects.h"
 #include "tests/kube/fake_api_server.h"
 #include "tests/sidecar/store_harness.h"
+#include "tests/support/killed_at_each_step.h"
 #include "trial/checkpoint/checkpoint_copy.h"
 
 namespace shirabe::sidecar {
@@ -40,13 +40,11 @@ TEST_F(StoreFaultsTest, KilledBeforeAnyUrlTheNextPodGoesOn) {
     RETURN_IF_ERROR(trial::CopyOut(saved, dir, {own.get(), ""}));
     return trial::CopyIn(saved, copy + "/7", {own.get(), ""});
   };
-  for (int url = 1; url < 100; ++url) {
+  const auto work = [&](int url) {
     fs::remove_all(Object(""));
-    const pid_t child = fork();
-    ASSERT_GE(child, 0);
-    if (child == 0) _exit(there_and_back(url).ok() ? 0 : 1);
-    int status = 0;
-    ASSERT_EQ(waitpid(child, &status, 0), child);
+    return there_and_back(url).ok();
+  };
+  const auto check = [&](int url) {
     if (fs::exists(Object("1/1/7/manifest.json"))) {
       const auto reader = Part(Attempt(2));
       fs::remove_all(copy + "/7");
@@ -55,12 +53,8 @@ TEST_F(StoreFaultsTest, KilledBeforeAnyUrlTheNextPodGoesOn) {
     ASSERT_EQ(there_and_back(0), absl::OkStatus()) << url;
     EXPECT_EQ(ReadFile(copy + "/7/model", 64 << 20).value_or(""), large) << url;
     EXPECT_EQ(ReadFile(copy + "/7/log").value_or(""), "text");
-    if (!WIFEXITED(status)) continue;
-    EXPECT_EQ(WEXITSTATUS(status), 0);
-    EXPECT_GT(url, 10) << "it was killed before each of its URLs";
-    return;
-  }
-  FAIL() << "it never came to its end";
+  };
+  EXPECT_GT(KilledAtEachStep(work, check), 10) << "it was killed before each of its URLs";
 }
 
 TEST_F(StoreFaultsTest, AStoreThatIsSlowIsWaitedFor) {

@@ -2,11 +2,11 @@
 // off, and whatever was done to it.
 #include "trial/checkpoint/checkpoint_copy.h"
 
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "artifacts/directory_store.h"
 #include "base/sha256.h"
+#include "tests/support/killed_at_each_step.h"
 #include "tests/trial/checkpoint_harness.h"
 
 namespace shirabe::trial {
@@ -158,30 +158,20 @@ TEST_F(CheckpointCopyTest, AFailureOfAnyCallLosesNothing) {
 
 // The same for a process that is killed before any call.
 TEST_F(CheckpointCopyTest, KilledAtAnyCallTheNextProcessGoesOn) {
-  for (int call = 1; call < 100; ++call) {
+  const auto work = [&](int call) {
     fs::remove_all(root() + "/p");
     fs::remove_all(home_.Dir(AttemptOf(1, 2)));
-    const pid_t child = fork();
-    ASSERT_GE(child, 0);
-    if (child == 0) {
-      FailingStore store = MakeStore();
-      store.KillAt(call);
-      const Status out = Out(store);
-      _exit(out.ok() && In(store).ok() ? 0 : 1);
-    }
-    int status = 0;
-    ASSERT_EQ(waitpid(child, &status, 0), child);
+    FailingStore store = MakeStore();
+    store.KillAt(call);
+    return Out(store).ok() && In(store).ok();
+  };
+  const auto check = [&](int call) {
     FailingStore store = MakeStore();
     ASSERT_TRUE(Out(store).ok()) << call;
     ASSERT_TRUE(In(store).ok()) << call;
     ExpectCameBack();
-    if (WIFEXITED(status)) {
-      EXPECT_EQ(WEXITSTATUS(status), 0);
-      EXPECT_GT(call, 10) << "it has been killed at each of its calls before";
-      return;
-    }
-  }
-  FAIL() << "it never came to its end";
+  };
+  EXPECT_GT(KilledAtEachStep(work, check), 10) << "it has been killed at each of its calls before";
 }
 
 TEST_F(CheckpointCopyTest, WhatWasChangedInTheStoreIsFoundOut) {
@@ -304,27 +294,19 @@ TEST_F(OutputsCopyTest, AFailureOfAnyCallLosesNothing) {
 }
 
 TEST_F(OutputsCopyTest, KilledAtAnyCallTheNextProcessGoesOn) {
-  for (int call = 1; call < 100; ++call) {
+  const auto work = [&](int call) {
     fs::remove_all(root() + "/p");
-    const pid_t child = fork();
-    ASSERT_GE(child, 0);
-    if (child == 0) {
-      FailingStore store = MakeStore();
-      store.KillAt(call);
-      _exit(OutputsOut(store).ok() ? 0 : 1);
-    }
-    int status = 0;
-    ASSERT_EQ(waitpid(child, &status, 0), child);
+    FailingStore store = MakeStore();
+    store.KillAt(call);
+    return OutputsOut(store).ok();
+  };
+  const auto check = [&](int call) {
     FailingStore store = MakeStore();
     const auto outputs = OutputsOut(store);
     ASSERT_TRUE(outputs.ok()) << call;
     ExpectOutputsCameBack(*outputs);
-    if (!WIFEXITED(status)) continue;
-    EXPECT_EQ(WEXITSTATUS(status), 0);
-    EXPECT_GT(call, 6) << "it has been killed at each of its calls before";
-    return;
-  }
-  FAIL() << "it never came to its end";
+  };
+  EXPECT_GT(KilledAtEachStep(work, check), 6) << "it has been killed at each of its calls before";
 }
 
 TEST_F(OutputsCopyTest, WithoutFilesNothingIsPut) {
