@@ -35,6 +35,12 @@ TORCHRUN = find_torch("/usr")
 NO_TORCH = "no Python with torch: deploy/setup.sh test installs one; or name one in SHIRABE_TORCH"
 
 
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return str(probe.getsockname()[1])
+
+
 class Attempts:
     """The attempts of one trial, each with a checkpoint folder of its own."""
 
@@ -162,11 +168,8 @@ class Torch(Example):
 
     def test_writes_from_rank_0_only(self):
         attempts = self.attempts("--epochs=2")
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            port = str(probe.getsockname()[1])
         environment = attempts.environment(None)
-        environment.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=port, WORLD_SIZE="2")
+        environment.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=free_port(), WORLD_SIZE="2")
         ranks = [
             subprocess.Popen(attempts.command, env={**environment, "RANK": str(rank)})
             for rank in range(2)
@@ -184,9 +187,12 @@ class Torchrun(Example):
 
     def attempts(self, *arguments):
         attempts = Attempts(self.folder, "torch/train.py", arguments, TORCHRUN)
-        launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc_per_node=2"]
-        # Python 3.11 makes torch 1.13, which is Debian's, fail on the defaults of these.
-        attempts.command[1:1] = [*launcher, "--redirects=1", "--tee=1"]
+        launcher = ["-m", "torch.distributed.run", "--nproc_per_node=2"]
+        # The example says --standalone. Debian's torch 1.13 then listens on port 29400, be it
+        # taken or not, and its ranks look up the machine's name, which is not known everywhere.
+        own = ["--master_addr=127.0.0.1", f"--master_port={free_port()}"]
+        # Python 3.11 makes it fail on the defaults of these.
+        attempts.command[1:1] = [*launcher, *own, "--redirects=1", "--tee=1"]
         return attempts
 
     def test_killed_and_resumed_it_has_the_same_losses(self):
