@@ -2,6 +2,7 @@
 
 #include "cmd/terminal.h"
 #include "kube/impersonation.h"
+#include "kube/resource_path.h"
 
 namespace shirabe::cmd {
 
@@ -28,6 +29,10 @@ void AddControllerFlags(Options& options, ControllerFlags* flags) {
       "make, change and delete what trials are as the ServiceAccount of this name in their "
       "namespace, so that none can be what that account may not make (default: with the "
       "controller's own rights)");
+  options.Text("--pod-storage-class", &flags->pod_storage_class, "NAME",
+               "what a pod of a trial shares with its sidecar lies on a claim of this StorageClass, "
+               "made and deleted with the pod, and `kubectl drain` needs no --delete-emptydir-data "
+               "(default: on an emptyDir)");
   options.Text("--nodes", &flags->nodes, "FILE",
                "pools of machines with their prices, in YAML; read again when it changes");
 }
@@ -43,6 +48,10 @@ Status CheckControllerFlags(const ControllerFlags& flags) {
   if (!flags.trial_account.empty()) {
     const Status name = kube::CheckAccountName(flags.trial_account);
     if (!name.ok()) return UsageError("--trial-account: " + Message(name));
+  }
+  if (!flags.pod_storage_class.empty() && !kube::IsDnsName(flags.pod_storage_class)) {
+    return UsageError("--pod-storage-class: \"" + flags.pod_storage_class +
+                      "\" is no name of a StorageClass: kubectl get storageclasses lists them");
   }
   return absl::OkStatus();
 }

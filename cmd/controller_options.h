@@ -19,6 +19,7 @@ struct ControllerFlags {
   std::string lease_namespace;
   std::string nodes;
   std::string trial_account;  // "" = trials are made with the controller's own rights
+  std::string pod_storage_class;
   bool adopt_all = false;
 };
 

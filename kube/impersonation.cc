@@ -1,8 +1,5 @@
 #include "kube/impersonation.h"
 
-#include <algorithm>
-
-#include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -11,19 +8,10 @@
 namespace shirabe::kube {
 namespace {
 
-constexpr size_t kMaxAccountBytes = 253;
 constexpr size_t kShownBytes = 64;
 constexpr char kAccountPayload[] = "shirabe.dev/refused-account";
 // Of a refusal by rights, whatever stands before and after it.
 constexpr char kMayNotActAs[] = " cannot impersonate resource \"serviceaccounts\"";
-
-bool IsDnsName(const std::string& name) {
-  if (name.empty() || name.size() > kMaxAccountBytes) return false;
-  const auto ends = [](char c) { return absl::ascii_islower(c) || absl::ascii_isdigit(c); };
-  const bool good = std::all_of(name.begin(), name.end(),
-                                [&](char c) { return ends(c) || c == '-' || c == '.'; });
-  return good && ends(name.front()) && ends(name.back());
-}
 
 Status Refused(const std::string& words, const ActingAs& acting) {
   Status status = absl::PermissionDeniedError(words);

@@ -69,6 +69,14 @@ Status CheckNames(const std::string& namespace_name, const std::string& name) {
   return absl::OkStatus();
 }
 
+bool IsDnsName(const std::string& name) {
+  if (name.empty() || name.size() > kMaxNameBytes) return false;
+  const auto ends = [](char c) { return absl::ascii_islower(c) || absl::ascii_isdigit(c); };
+  const bool good = std::all_of(name.begin(), name.end(),
+                                [&](char c) { return ends(c) || c == '-' || c == '.'; });
+  return good && ends(name.front()) && ends(name.back());
+}
+
 Status CheckApiVersion(const std::string& api_version) {
   const bool good = std::all_of(api_version.begin(), api_version.end(), [](unsigned char c) {
     return absl::ascii_islower(c) || absl::ascii_isdigit(c) || c == '.' || c == '-' || c == '/';

@@ -61,7 +61,10 @@ std::string PathOf(const Resource& resource, const std::string& namespace_name,
 // without '/' and '%', which a server, or a proxy before it, might take for more than one name.
 // kInvalidArgument, with the name.
 Status CheckNames(const std::string& namespace_name, const std::string& name);
-// The same for "v1" and "GROUP/VERSION".
+// Whether a StorageClass, a ServiceAccount, a namespace may have this name: lower case letters,
+// digits, '-' and '.', at most 253.
+bool IsDnsName(const std::string& name);
+// As CheckNames, for "v1" and "GROUP/VERSION".
 Status CheckApiVersion(const std::string& api_version);
 
 // PATH?a=b&c=d, with the values escaped, without those that are empty.

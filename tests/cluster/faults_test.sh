@@ -98,6 +98,58 @@ fault_eviction() {
   ended_well evicted preempted-eviction
 }
 
+# claims_of_pods: --pod-storage-class, with a class that an administrator makes the volumes of, on
+# each node.
+claims_of_pods() {
+  local node i
+  kubectl apply -f - >/dev/null <<'END'
+apiVersion: storage.k8s.io/v1
+kind: StorageClass
+metadata: {name: scratch}
+provisioner: kubernetes.io/no-provisioner
+volumeBindingMode: WaitForFirstConsumer
+END
+  for node in node-0 node-1; do
+    for i in 1 2 3 4; do
+      install -d -m 1777 "$CLUSTER/scratch/$node-$i"
+      kubectl apply -f - >/dev/null <<END
+apiVersion: v1
+kind: PersistentVolume
+metadata: {name: $node-$i}
+spec:
+  capacity: {storage: 4Gi}
+  accessModes: [ReadWriteOnce]
+  storageClassName: scratch
+  persistentVolumeReclaimPolicy: Retain
+  local: {path: $CLUSTER/scratch/$node-$i}
+  nodeAffinity:
+    required:
+      nodeSelectorTerms:
+        - matchExpressions: [{key: kubernetes.io/hostname, operator: In, values: [$node]}]
+END
+    done
+  done
+  kubectl -n "$SYSTEM" patch deployment shirabe-controller --type json -p \
+    '[{"op": "add", "path": "/spec/template/spec/containers/0/args/-",
+       "value": "--pod-storage-class=scratch"}]' >/dev/null
+  kubectl -n "$SYSTEM" rollout status deployment shirabe-controller --timeout=120s >/dev/null
+  controller_is_ready
+}
+
+# Nothing in the pods is an emptyDir, and the claims go with them.
+fault_drain() {
+  local node
+  equal "restarts of the controller before" 0 "$(restarts)"
+  claims_of_pods
+  begun drained
+  node=$(kubectl get "$(one_pod_of drained)" -o 'jsonpath={.spec.nodeName}')
+  expect "a drain without a flag" drain "$node" drained --timeout=60s
+  kubectl uncordon "$node" >/dev/null
+  ended_well drained preempted-eviction
+  kubectl delete experiments.kubeflow.org drained >/dev/null
+  eventually 60 "that the claims of its pods are gone" is "" kubectl get persistentvolumeclaims -o name
+}
+
 # The name of the controller is not resolved, and its sidecars have not been heard of yet.
 fault_dns() {
   cluster stop dns
@@ -316,7 +368,8 @@ together() {
 }
 
 [ $# != 0 ] || set -- control_plane "controller_killed nosy by_hand eviction suspended" \
-  "dns deleted namespace missing" taint partition follow_up namespace_unseen
+  "dns deleted namespace missing" taint partition follow_up namespace_unseen \
+  drain
 for faults; do
   step "$faults"
   # shellcheck disable=SC2086 # words

@@ -11,6 +11,7 @@ namespace {
 using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::Not;
 using testing::SizeIs;
 
 constexpr char kTokens[] = "/var/run/secrets/shirabe";  // of the sidecar's own token
@@ -25,6 +26,31 @@ TEST(PodBuild, WithoutAVolumeCheckpointsShareTheirPodsFate) {
   EXPECT_EQ(pod.spec["volumes"][1]["name"], "shirabe-token");
   EXPECT_THAT(MountPaths(pod.program), ElementsAre("/shirabe"));
   EXPECT_FALSE(built.claim.has_value());
+}
+
+// Then `kubectl drain` sees no emptyDir: the claims come and go with their pod.
+TEST(PodBuild, WithAStorageClassAPodsOwnVolumesAreClaims) {
+  AttemptRequest request = Request();
+  request.cluster.code.set_package(std::string(64, 'a'));
+  request.cluster.collector.mutable_collector()->set_kind(v1::FILE_COLLECTOR);
+  auto* path = request.cluster.collector.mutable_source()->mutable_file_system_path();
+  path->set_path("/var/log/katib/metrics.log");
+  PodOptions options = Options();
+  options.storage_class = "local-lvm";
+  const auto built = BuildAttemptObject(request, options, {});
+  ASSERT_TRUE(built.ok()) << built.status();
+  const Json volumes = Pod(built->object).spec["volumes"];
+  EXPECT_THAT(volumes.dump(), Not(HasSubstr("emptyDir")));
+  int claims = 0;
+  for (const Json& volume : volumes) {
+    if (!volume.contains("ephemeral")) continue;
+    ++claims;
+    const Json& spec = volume["ephemeral"]["volumeClaimTemplate"]["spec"];
+    EXPECT_EQ(spec["storageClassName"], "local-lvm");
+    EXPECT_EQ(spec["accessModes"].dump(), R"(["ReadWriteOnce"])");
+    EXPECT_EQ(spec["resources"]["requests"]["storage"], "4Gi");
+  }
+  EXPECT_EQ(claims, 3) << "ours, the code's and that of the collector's file: " << volumes;
 }
 
 // A program can read, write and delete what its pod mounts: of a volume that all trials share, its

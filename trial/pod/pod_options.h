@@ -17,6 +17,7 @@ struct PodOptions {
   std::string server;                   // HOST:PORT where sidecars reach us by gRPC
   std::string ca;                       // PEM; "" = plaintext
   std::vector<std::string> host_paths;  // that checkpoints may lie on (host_paths.h)
+  std::string storage_class;            // of each pod's own volumes; "" = emptyDir
   std::string only_namespace;           // all that we may look at, besides nodes; "" = all of them
 };
 

@@ -22,6 +22,7 @@ constexpr size_t kMaxMounts = 32;
 constexpr int64_t kTokenSeconds = 3600;  // the kubelet renews it
 
 constexpr char kSuggestionClaimSize[] = "1Gi";  // Katib's
+constexpr char kPodClaimSize[] = "4Gi";  // what a code package may unpack to
 
 constexpr char kCollectorField[] = "spec.metricsCollectorSpec.source.fileSystemPath.path";
 
@@ -35,7 +36,18 @@ std::string Normal(const std::string& path) {
   return normal;
 }
 
-Json EmptyVolume(const char* name) { return {{"name", name}, {"emptyDir", Json::object()}}; }
+Json ClaimSpec(const std::string& size, const std::string& storage_class) {
+  Json spec = {{"accessModes", Json::array({"ReadWriteOnce"})},
+               {"resources", {{"requests", {{"storage", size}}}}}};
+  if (!storage_class.empty()) spec["storageClassName"] = storage_class;
+  return spec;
+}
+
+Json EmptyVolume(const char* name, const std::string& storage_class) {
+  if (storage_class.empty()) return {{"name", name}, {"emptyDir", Json::object()}};
+  const Json claim = {{"spec", ClaimSpec(kPodClaimSize, storage_class)}};
+  return {{"name", name}, {"ephemeral", {{"volumeClaimTemplate", claim}}}};
+}
 
 Json Mount(const char* name, const std::string& path) {
   return {{"name", name}, {"mountPath", path}};
@@ -93,9 +105,9 @@ void MountKatibFolder(const AttemptRequest& request, const Json& container, PodV
 }
 
 // Filled by our init container; nothing of the trial's writes there.
-void MountCode(const AttemptRequest& request, PodVolumes& made) {
+void MountCode(const AttemptRequest& request, const std::string& storage_class, PodVolumes& made) {
   if (request.cluster.code.package().empty()) return;
-  made.volumes.push_back(EmptyVolume(kCodeVolume));
+  made.volumes.push_back(EmptyVolume(kCodeVolume, storage_class));
   made.init.push_back(Mount(kCodeVolume, kPodCode));
   Json mount = Mount(kCodeVolume, kPodCode);
   mount["readOnly"] = true;
@@ -156,7 +168,7 @@ Status ShareUserMount(const Json& mount, PodVolumes& volumes) {
 }
 
 Status AddCollector(const AttemptRequest& request, const Json& container, const std::string& path,
-                    PodVolumes& volumes) {
+                    const std::string& storage_class, PodVolumes& volumes) {
   if (path.empty() || Holds(kPodRoot, path)) return absl::OkStatus();
   if (Holds(kPodTokenDir, path) || Holds(path, kPodTokenDir)) {
     return InvalidField(
@@ -175,7 +187,7 @@ Status AddCollector(const AttemptRequest& request, const Json& container, const 
                      "would hide what the image has there: write to a folder of its ",
                      "own, such as /var/log/katib/metrics.log"));
   }
-  volumes.volumes.push_back(EmptyVolume(kMetricsVolume));
+  volumes.volumes.push_back(EmptyVolume(kMetricsVolume, storage_class));
   volumes.program.push_back(Mount(kMetricsVolume, folder));
   Json read_only = Mount(kMetricsVolume, folder);
   read_only["readOnly"] = true;
@@ -207,9 +219,9 @@ StatusOr<std::string> CollectorPath(const AttemptRequest& request, const Json& c
 }
 
 StatusOr<PodVolumes> MakeVolumes(const AttemptRequest& request, const Json& container,
-                                 const std::string& path) {
+                                 const std::string& path, const std::string& storage_class) {
   PodVolumes made;
-  made.volumes.push_back(EmptyVolume(kOurVolume));
+  made.volumes.push_back(EmptyVolume(kOurVolume, storage_class));
   made.shared.push_back(Mount(kOurVolume, kPodRoot));
   Json home = HomeVolume(request);
   if (!home.is_null()) {
@@ -219,8 +231,8 @@ StatusOr<PodVolumes> MakeVolumes(const AttemptRequest& request, const Json& cont
   made.volumes.push_back(TokenVolume());
   made.token.push_back(TokenMount());
   MountKatibFolder(request, container, made);
-  MountCode(request, made);
-  RETURN_IF_ERROR(AddCollector(request, container, path, made));
+  MountCode(request, storage_class, made);
+  RETURN_IF_ERROR(AddCollector(request, container, path, storage_class, made));
   return made;
 }
 
@@ -271,11 +283,6 @@ std::optional<Json> MakeClaim(const AttemptRequest& request) {
   const bool of_all = volume.claim() == SuggestionClaimName(experiment);
   if (!of_all && (volume.size().empty() || !SharedVolume(volume).is_null())) return std::nullopt;
   const std::string size = volume.size().empty() ? kSuggestionClaimSize : volume.size();
-  Json spec = {{"accessModes", Json::array({"ReadWriteOnce"})},
-               {"resources", {{"requests", {{"storage", size}}}}}};
-  if (!volume.storage_class_name().empty()) {
-    spec["storageClassName"] = volume.storage_class_name();
-  }
   Json labels = {{kExperimentLabel, experiment.name}, {kManagedByLabel, kManager}};
   if (!of_all) labels[kTrialLabel] = TrialName(request.key.trial);
   return Json{{"apiVersion", "v1"},
@@ -284,7 +291,7 @@ std::optional<Json> MakeClaim(const AttemptRequest& request) {
                {{"name", of_all ? volume.claim() : ClaimName(request.key.trial)},
                 {"namespace", experiment.ns},
                 {"labels", std::move(labels)}}},
-              {"spec", std::move(spec)}};
+              {"spec", ClaimSpec(size, volume.storage_class_name())}};
 }
 
 }  // namespace shirabe::trial
