@@ -29,10 +29,11 @@ void AddControllerFlags(Options& options, ControllerFlags* flags) {
       "make, change and delete what trials are as the ServiceAccount of this name in their "
       "namespace, so that none can be what that account may not make (default: with the "
       "controller's own rights)");
-  options.Text("--pod-storage-class", &flags->pod_storage_class, "NAME",
-               "what a pod of a trial shares with its sidecar lies on a claim of this StorageClass, "
-               "made and deleted with the pod, and `kubectl drain` needs no --delete-emptydir-data "
-               "(default: on an emptyDir)");
+  options.Text(
+      "--pod-storage-class", &flags->pod_storage_class, "NAME",
+      "what a pod of a trial shares with its sidecar lies on a claim of this StorageClass, "
+      "made and deleted with the pod, and `kubectl drain` needs no --delete-emptydir-data "
+      "(default: on an emptyDir)");
   options.Text("--nodes", &flags->nodes, "FILE",
                "pools of machines with their prices, in YAML; read again when it changes");
 }

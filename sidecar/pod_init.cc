@@ -105,6 +105,15 @@ Status MakeFolders(const Pod& pod, const trial::FileLayout& layout) {
   return OpenFolder(layout.Paths(pod.key).dir);
 }
 
+// A new volume is root's.
+Status ExplainOwner(const Status& made) {
+  if (!absl::IsPermissionDenied(made)) return made;
+  return absl::PermissionDeniedError(
+      absl::StrCat(Message(made), ": user ", geteuid(),
+                   " may not write to the volume; a securityContext.fsGroup ",
+                   "in the trial's pod template gives it to that group"));
+}
+
 Status PlaceSupervisor(const Pod& pod) {
   const std::string dir = pod.root + "/bin";
   RETURN_IF_ERROR(MakeDirs(dir));
@@ -260,7 +269,7 @@ Status WriteBegin(const Pod& pod, const trial::FileLayout& layout) {
 
 Status Init(const Pod& pod, const InitOptions& options) {
   const trial::FileLayout layout(pod.home());
-  RETURN_IF_ERROR(MakeFolders(pod, layout));
+  RETURN_IF_ERROR(ExplainOwner(MakeFolders(pod, layout)));
   // The program has started, or may have: what it saved since stands where a copy would go.
   if (access(pod.run("begin").c_str(), F_OK) == 0) return absl::OkStatus();
   RETURN_IF_ERROR(PlaceSupervisor(pod));

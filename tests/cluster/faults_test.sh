@@ -147,7 +147,8 @@ fault_drain() {
   kubectl uncordon "$node" >/dev/null
   ended_well drained preempted-eviction
   kubectl delete experiments.kubeflow.org drained >/dev/null
-  eventually 60 "that the claims of its pods are gone" is "" kubectl get persistentvolumeclaims -o name
+  eventually 60 "that the claims of its pods are gone" is "" \
+    kubectl get persistentvolumeclaims -o name
 }
 
 # The name of the controller is not resolved, and its sidecars have not been heard of yet.

@@ -237,6 +237,18 @@ TEST(ReadPodTest, SaysWhatIsWrong) {
   EXPECT_EQ(pod->paths.log, "/shirabe/run/log");
 }
 
+// As of a claim whose driver gives it to root, in a pod whose program is not.
+TEST_F(InitTest, AVolumeThatIsOfAnotherUserNamesTheFix) {
+  if (geteuid() != 0) GTEST_SKIP() << "another user needs root";
+  ASSERT_EQ(chmod(folder_.path().c_str(), 0755), 0);
+  ASSERT_EQ(seteuid(65534), 0);
+  const Status status = Init(pod_, {});
+  ASSERT_EQ(seteuid(0), 0);
+  EXPECT_TRUE(absl::IsPermissionDenied(status)) << status;
+  EXPECT_THAT(Message(status), HasSubstr("user 65534 may not write to the volume"));
+  EXPECT_THAT(Message(status), HasSubstr("securityContext.fsGroup"));
+}
+
 // An attempt ends for good only where no other try of the same package could do better.
 TEST_F(InitTest, CodeThatIsNotToBeHadJustNowIsAskedForAgain) {
   using Code = absl::StatusCode;

@@ -22,7 +22,7 @@ constexpr size_t kMaxMounts = 32;
 constexpr int64_t kTokenSeconds = 3600;  // the kubelet renews it
 
 constexpr char kSuggestionClaimSize[] = "1Gi";  // Katib's
-constexpr char kPodClaimSize[] = "4Gi";  // what a code package may unpack to
+constexpr char kPodClaimSize[] = "4Gi";         // what a code package may unpack to
 
 constexpr char kCollectorField[] = "spec.metricsCollectorSpec.source.fileSystemPath.path";
 
@@ -43,10 +43,13 @@ Json ClaimSpec(const std::string& size, const std::string& storage_class) {
   return spec;
 }
 
-Json EmptyVolume(const char* name, const std::string& storage_class) {
-  if (storage_class.empty()) return {{"name", name}, {"emptyDir", Json::object()}};
+Json EmptyVolume(const char* name) { return {{"name", name}, {"emptyDir", Json::object()}}; }
+
+void UseClaims(const std::string& storage_class, Json& volumes) {
   const Json claim = {{"spec", ClaimSpec(kPodClaimSize, storage_class)}};
-  return {{"name", name}, {"ephemeral", {{"volumeClaimTemplate", claim}}}};
+  for (Json& volume : volumes) {
+    if (volume.erase("emptyDir") != 0) volume["ephemeral"] = {{"volumeClaimTemplate", claim}};
+  }
 }
 
 Json Mount(const char* name, const std::string& path) {
@@ -105,9 +108,9 @@ void MountKatibFolder(const AttemptRequest& request, const Json& container, PodV
 }
 
 // Filled by our init container; nothing of the trial's writes there.
-void MountCode(const AttemptRequest& request, const std::string& storage_class, PodVolumes& made) {
+void MountCode(const AttemptRequest& request, PodVolumes& made) {
   if (request.cluster.code.package().empty()) return;
-  made.volumes.push_back(EmptyVolume(kCodeVolume, storage_class));
+  made.volumes.push_back(EmptyVolume(kCodeVolume));
   made.init.push_back(Mount(kCodeVolume, kPodCode));
   Json mount = Mount(kCodeVolume, kPodCode);
   mount["readOnly"] = true;
@@ -168,7 +171,7 @@ Status ShareUserMount(const Json& mount, PodVolumes& volumes) {
 }
 
 Status AddCollector(const AttemptRequest& request, const Json& container, const std::string& path,
-                    const std::string& storage_class, PodVolumes& volumes) {
+                    PodVolumes& volumes) {
   if (path.empty() || Holds(kPodRoot, path)) return absl::OkStatus();
   if (Holds(kPodTokenDir, path) || Holds(path, kPodTokenDir)) {
     return InvalidField(
@@ -187,7 +190,7 @@ Status AddCollector(const AttemptRequest& request, const Json& container, const 
                      "would hide what the image has there: write to a folder of its ",
                      "own, such as /var/log/katib/metrics.log"));
   }
-  volumes.volumes.push_back(EmptyVolume(kMetricsVolume, storage_class));
+  volumes.volumes.push_back(EmptyVolume(kMetricsVolume));
   volumes.program.push_back(Mount(kMetricsVolume, folder));
   Json read_only = Mount(kMetricsVolume, folder);
   read_only["readOnly"] = true;
@@ -221,7 +224,7 @@ StatusOr<std::string> CollectorPath(const AttemptRequest& request, const Json& c
 StatusOr<PodVolumes> MakeVolumes(const AttemptRequest& request, const Json& container,
                                  const std::string& path, const std::string& storage_class) {
   PodVolumes made;
-  made.volumes.push_back(EmptyVolume(kOurVolume, storage_class));
+  made.volumes.push_back(EmptyVolume(kOurVolume));
   made.shared.push_back(Mount(kOurVolume, kPodRoot));
   Json home = HomeVolume(request);
   if (!home.is_null()) {
@@ -231,8 +234,9 @@ StatusOr<PodVolumes> MakeVolumes(const AttemptRequest& request, const Json& cont
   made.volumes.push_back(TokenVolume());
   made.token.push_back(TokenMount());
   MountKatibFolder(request, container, made);
-  MountCode(request, storage_class, made);
-  RETURN_IF_ERROR(AddCollector(request, container, path, storage_class, made));
+  MountCode(request, made);
+  RETURN_IF_ERROR(AddCollector(request, container, path, made));
+  if (!storage_class.empty()) UseClaims(storage_class, made.volumes);
   return made;
 }
 
