@@ -38,13 +38,15 @@ enum class Part { kAll, kLower };
 // k_x in place of r², and ∂k_x/∂r² = -5/6 (1 + √5 r) exp(-√5 r).
 void Matern(MatrixXd& r2, MatrixXd* slope, Part part) {
   if (slope != nullptr) slope->resize(r2.rows(), r2.cols());
+  ArrayXd roots(r2.rows()), decays(r2.rows());
   for (Index j = 0; j < r2.cols(); ++j) {
     const Index count = part == Part::kLower ? r2.rows() - j : r2.rows();
     auto column = r2.col(j).tail(count).array();
-    const ArrayXd root = (5.0 * column).sqrt();
-    const ArrayXd decay = (-root).exp();
+    auto root = roots.head(count), decay = decays.head(count);
+    root = (5.0 * column).sqrt().min(kFarthestDecay);
+    for (Index i = 0; i < count; ++i) decays[i] = Decay(roots[i]);
     if (slope != nullptr) slope->col(j).tail(count) = -5.0 / 6 * (1 + root) * decay;
-    column = (1 + root + root.square() / 3) * decay;
+    column = ((root * (1.0 / 3) + 1) * root + 1) * decay;
   }
 }
 
