@@ -11,7 +11,7 @@
 #include "experiment/plan.h"
 #include "experiment/reconciler_options.h"
 #include "experiment/state/algorithm_workers.h"
-#include "experiment/state/cost_ledger.h"
+#include "experiment/state/budget.h"
 #include "experiment/state/experiment_state.h"
 #include "experiment/state/notification_ticket.h"
 #include "experiment/state/pass_delta.h"

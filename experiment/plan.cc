@@ -28,20 +28,13 @@ int64_t CountedAsFailed(const v1::ExperimentStatus& status) {
   return status.trials_failed() + status.trial_metrics_unavailable();
 }
 
-// It is spent when what runs could use up the rest by the time it is stopped, or when nothing runs
-// and nothing could be started.
 std::optional<Plan::Ending> DecideBudget(const PlanInput& input) {
-  const BudgetState& money = input.money;
   const bool running = std::any_of(input.live.begin(), input.live.end(),
                                    [](const LiveTrial& live) { return live.open != nullptr; });
-  const bool stuck = !running && money.Affordable(1) == 0;
-  if (!money.cap || (!money.Exhausted() && !stuck)) return std::nullopt;
-  const std::string& currency = input.experiment->spec().shirabe().budget().currency();
-  return Plan::Ending{true, "BudgetReached",
-                      absl::StrFormat("%.2f of %.2f %s are spent, and what %s may cost is more "
-                                      "than the rest",
-                                      money.spent, *money.cap, currency.empty() ? "USD" : currency,
-                                      running ? "runs" : "another attempt")};
+  const v1::Budget& budget = input.experiment->spec().shirabe().budget();
+  const auto why = input.money.WhyReached(running, budget.currency());
+  if (!why) return std::nullopt;
+  return Plan::Ending{true, "BudgetReached", *why};
 }
 
 // A rule of spec.shirabe.limits or stopWhen. A search that has found nothing has not succeeded.

@@ -9,7 +9,7 @@
 
 #include "absl/time/time.h"
 #include "experiment/spec/spec_limits.h"
-#include "experiment/state/cost_ledger.h"
+#include "experiment/state/budget.h"
 #include "proto/shirabe/v1/experiment.pb.h"
 #include "proto/shirabe/v1/records.pb.h"
 

@@ -8,9 +8,6 @@
 namespace shirabe::experiment {
 namespace {
 
-// A running attempt is looked at twice a second; the rest is for a machine that is busy.
-constexpr absl::Duration kBudgetPollInterval = absl::Seconds(1);
-
 double WallClockSeconds(const v1::Attempt& attempt) {
   if (!attempt.has_start_time() || !attempt.has_end_time()) return 0;
   const absl::Duration ran = FromProto(attempt.end_time()) - FromProto(attempt.start_time());
@@ -88,21 +85,5 @@ bool IsPlaced(const v1::Attempt& attempt) {
 double CostOf(absl::Duration ran, double price_per_hour) {
   return std::max(0.0, absl::ToDoubleSeconds(ran)) * price_per_hour / 3600;
 }
-
-int64_t BudgetState::Affordable(int64_t wanted) const {
-  if (!cap || next <= 0) return wanted;
-  const auto fits = [this](int64_t starts) {
-    return spent + reserved + next * static_cast<double>(starts) < *cap;
-  };
-  if (fits(wanted)) return wanted;
-  // Rounding may have it one too high or too low.
-  const double room = (*cap - spent - reserved) / next;
-  auto starts = static_cast<int64_t>(std::clamp(room, 0.0, static_cast<double>(wanted)));
-  while (starts > 0 && !fits(starts)) --starts;
-  while (starts < wanted && fits(starts + 1)) ++starts;
-  return starts;
-}
-
-absl::Duration ReservedTime(absl::Duration grace) { return grace + kBudgetPollInterval; }
 
 }  // namespace shirabe::experiment

@@ -1,6 +1,5 @@
 // The ledger: what each attempt gained and cost, summed up for its trial and its experiment. Costs
-// are seconds × price, whatever became of the attempt; a budget is kept by adding to what was spent
-// what the running attempts will still have cost by the time they could be stopped. Pure functions.
+// are seconds × price, whatever became of the attempt. Pure functions.
 #pragma once
 
 #include <optional>
@@ -26,23 +25,5 @@ bool IsPlaced(const v1::Placement& placement);
 bool IsPlaced(const v1::Attempt& attempt);
 
 double CostOf(absl::Duration ran, double price_per_hour);
-
-// The budget as a plan sees it, in the budget's currency.
-struct BudgetState {
-  std::optional<double> cap;  // none: nothing below matters
-  double spent = 0;           // by closed and by running attempts, until now
-  double reserved = 0;        // what the running ones cost until they could be stopped
-  double next = 0;            // to be reserved for one more attempt, at the highest price
-
-  bool Exhausted() const { return cap && spent + reserved >= *cap; }
-  // Nothing that runs or may run has a price: the cap keeps nothing.
-  bool unpriced() const { return cap && next == 0 && reserved == 0 && spent == 0; }
-  // How many more attempts may start, at most `wanted`.
-  int64_t Affordable(int64_t wanted) const;
-};
-
-// How long an attempt may run on, at most, after the budget is found to be spent: its grace, and
-// the time until the next look.
-absl::Duration ReservedTime(absl::Duration grace);
 
 }  // namespace shirabe::experiment

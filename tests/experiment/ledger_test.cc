@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/timestamp.h"
+#include "experiment/state/budget.h"
 
 namespace shirabe::experiment {
 namespace {
@@ -92,10 +93,15 @@ TEST(Charge, AddsUp) {
 TEST(BudgetState, StartsOnlyWhatItCanStop) {
   BudgetState money{.cap = 10.0, .spent = 5, .reserved = 2, .next = 1};
   EXPECT_EQ(money.Affordable(9), 2) << "a third would reach the cap";
-  EXPECT_FALSE(money.Exhausted());
+  EXPECT_EQ(money.WhyReached(true, ""), std::nullopt);
   money.reserved = 5;
-  EXPECT_TRUE(money.Exhausted());
+  EXPECT_EQ(money.WhyReached(true, ""),
+            "5.00 of 10.00 USD are spent, and what runs may cost is more than the rest");
   EXPECT_EQ(money.Affordable(9), 0);
+  money = {.cap = 10.0, .spent = 9.5, .next = 1};
+  EXPECT_EQ(money.WhyReached(true, "EUR"), std::nullopt) << "something runs, and may";
+  EXPECT_EQ(money.WhyReached(false, "EUR"),
+            "9.50 of 10.00 EUR are spent, and what another attempt may cost is more than the rest");
   money.next = 0;
   EXPECT_EQ(money.Affordable(9), 9) << "what costs nothing may start";
 }
