@@ -164,6 +164,10 @@ Status RemoteClient::DeleteExperiment(const v1::DeleteRequest& request, const Wa
 Status CheckAddress(const std::string& server) {
   const size_t colon = server.rfind(':');
   int port = 0;
+  if (absl::StrContains(server, "://")) {
+    return absl::InvalidArgumentError("the server \"" + server +
+                                      "\" is a URL: write HOST:PORT, of its --grpc (--server)");
+  }
   const bool good = colon != 0 && colon != std::string::npos &&
                     absl::SimpleAtoi(server.substr(colon + 1), &port) && port > 0 && port < 65536;
   if (good) return absl::OkStatus();

@@ -217,6 +217,13 @@ Status CheckIntentBytes(size_t bytes) {
                                                  kMaxIntentBytes, " are taken: shorten it"));
 }
 
+Status CheckGoesOn(const v1::Experiment& experiment) {
+  if (!IsEnded(experiment)) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      HasEnded(experiment), ": there is nothing to pause or to resume; with more trials ",
+      "(scale) it may go on"));
+}
+
 Status CheckIntent(db::Store& store, const v1::Experiment& experiment, const v1::Intent& intent) {
   RETURN_IF_ERROR(CheckIntentBytes(intent.ByteSizeLong()));
   switch (intent.verb()) {
@@ -224,6 +231,8 @@ Status CheckIntent(db::Store& store, const v1::Experiment& experiment, const v1:
     case v1::Intent::TRY: return CheckMayTry(store, experiment, intent);
     case v1::Intent::STOP_TRIAL: return CheckTrial(store, experiment, intent.trial());
     case v1::Intent::ANNOTATE: return CheckMayAnnotate(store, experiment, intent);
+    case v1::Intent::PAUSE:
+    case v1::Intent::RESUME: return CheckGoesOn(experiment);
     default: break;
   }
   if (intent.verb() == v1::Intent::VERB_NONE || !v1::Intent::Verb_IsValid(intent.verb())) {

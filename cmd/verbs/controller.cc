@@ -364,7 +364,7 @@ StatusOr<int> Controller(const Arguments& arguments) {
                   "answered. With -n only that namespace is looked at. Tokens of the cluster for "
                   "the audience shirabe may do here what RBAC lets them do to Experiments; the "
                   "token file (made where it is missing) has an administrator's token, and lines "
-                  "`user NAMESPACE TOKEN`.");
+                  "`user NAMESPACE TOKEN`; it is read at the start.");
   AddControllerFlags(options, &flags);
   options.Arguments("nothing", nullptr, 0, 0);
   AddGlobals(options, &globals);

@@ -70,11 +70,12 @@ StatusOr<std::string> NamespaceHere(const std::string& address, const std::strin
 StatusOr<int> Serve(const Arguments& arguments) {
   Globals globals;
   ServeFlags flags;
-  Options options("serve [--grpc HOST:PORT] [--http HOST:PORT]",
-                  "Runs every experiment of the store, as they come, and answers the commands that "
-                  "are given --server. SIGTERM ends it; the trials run on, and the next server "
-                  "takes them up. The token file (made where it is missing) has an "
-                  "administrator's token, and lines `user NAMESPACE TOKEN`.");
+  Options options(
+      "serve [--grpc HOST:PORT] [--http HOST:PORT]",
+      "Runs every experiment of the store, as they come, and answers the commands that "
+      "are given --server. SIGTERM ends it; the trials run on, and the next server "
+      "takes them up. The token file (made where it is missing) has an "
+      "administrator's token, and lines `user NAMESPACE TOKEN`; it is read at the start.");
   AddListenOptions(options, &flags.listen_options);
   options.Flag("--insecure", &flags.insecure, "no token; on loopback only");
   options.Text("--gpus", &flags.gpus, "LIST",

@@ -4,6 +4,7 @@
 #include <set>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
@@ -95,6 +96,12 @@ Status CheckParameter(const v1::ParameterSpec& parameter) {
 
 // ---- the command --------------------------------------------------------------------------------
 
+bool IsWord(const std::string& name) {
+  return !name.empty() && std::all_of(name.begin(), name.end(), [](unsigned char c) {
+    return absl::ascii_isalnum(c) || c == '-' || c == '_' || c == '.';
+  });
+}
+
 // One argument, with {name} as a reference; what a pod would expand is escaped, so that the program
 // gets the argument as it was typed.
 StatusOr<std::string> Argument(std::string_view text, const std::vector<std::string>& names,
@@ -114,8 +121,8 @@ StatusOr<std::string> Argument(std::string_view text, const std::vector<std::str
       if (std::find(names.begin(), names.end(), name) == names.end()) {
         const auto meant = ClosestKnown(name, names);
         return Invalid("\"" + std::string(text) + "\": {" + name + "} is not a parameter; " +
-                       (meant ? "did you mean {" + *meant + "}?"
-                              : "write {{ for a brace, or add --param " + name + "=RANGE"));
+                       (meant ? "did you mean {" + *meant + "}?" : "write {{ for a brace") +
+                       (!meant && IsWord(name) ? ", or add --param " + name + "=RANGE" : ""));
       }
       used.insert(name);
       out += "${trialParameters." + name + "}";

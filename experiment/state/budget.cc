@@ -32,9 +32,11 @@ std::optional<std::string> BudgetState::WhyReached(bool running,
   const bool exhausted = spent + reserved >= *cap;
   const bool stuck = !running && Affordable(1) == 0;
   if (!exhausted && !stuck) return std::nullopt;
-  return absl::StrFormat("%.2f of %.2f %s are spent, and what %s may cost is more than the rest",
-                         spent, *cap, currency.empty() ? "USD" : currency,
-                         running ? "runs" : "another attempt");
+  return absl::StrFormat(
+      "%.2f of %.2f %s are spent, and %s may cost %.2f until stopped (within "
+      "spec.shirabe.attempts.gracePeriodSeconds), which is more than the rest",
+      spent, *cap, currency.empty() ? "USD" : currency, running ? "what runs" : "another attempt",
+      running ? reserved : next);
 }
 
 absl::Duration ReservedTime(absl::Duration grace) { return grace + kBudgetPollInterval; }

@@ -174,7 +174,9 @@ StatusOr<Principal> Tokens::Check(const std::string& authorization, const std::s
         .role = Principal::Role::kTrial, .token = absl::HexStringToBytes(token), .name = "a trial"};
   }
   if (introspect_token_) return introspect_token_(token, from);
-  return absl::UnauthenticatedError("this token is unknown: ask the administrator for one");
+  return absl::UnauthenticatedError(
+      "this token is unknown: ask the administrator for one (the "
+      "server reads its token file as it starts)");
 }
 
 bool Tokens::MustAsk(const std::string& authorization) const {

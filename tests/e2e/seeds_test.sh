@@ -54,7 +54,7 @@ END
 
 # A job without a search, by flags and with arguments of its program; names with capitals.
 kubectl-ai_platform jobs submit training One_Job --package-path trainer/ \
-  --module-name trainer.task --job-dir "$SHIRABE_HOME/job" --region us-east1 \
+  --module-name trainer.task --job-dir "$SHIRABE_HOME/job" --region us-east1 --scale-tier BASIC \
   --labels team=a,kind=test --stream-logs \
   -- --learning_rate 0.2 --note=mine >"$out" 2>&1 || fail "a single job"
 has "^job-dir $SHIRABE_HOME/job note mine" "arguments of a single job"

@@ -193,6 +193,9 @@ TEST(Quick, MistakesNameTheOption) {
   options = Options();
   options.command.push_back("{epochs}");
   EXPECT_THAT(Problem(options), HasSubstr("write {{ for a brace, or add --param epochs=RANGE"));
+  options.command = {"awk", "BEGIN {print 1}"};
+  EXPECT_THAT(Problem(options),
+              AllOf(HasSubstr("write {{ for a brace"), Not(HasSubstr("--param"))));
   options = Options();
   options.algorithm = "randm";
   EXPECT_THAT(Problem(options),

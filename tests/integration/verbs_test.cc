@@ -454,6 +454,14 @@ TEST_F(VerbsTest, PausingResumingAndDeletingMayBeRepeated) {
         {{"wait", "asked", "--for", "deleted"}}});
 }
 
+// It would be recorded, and change nothing.
+TEST_F(VerbsTest, WhatHasEndedIsNotPausedOrResumed) {
+  const std::string table = files_.Write("t.csv", "lr,loss\n1,2\n3,1\n");
+  One({"import", "csv", table, "--minimize", "loss"});
+  Both({{{"pause", "t"}, 4}, {{"resume", "t"}, 4}, {{"stop", "t"}}});
+  EXPECT_THAT(One({"events", "t"}), Not(HasSubstr("Requested")));
+}
+
 // An editor that changes one line of its file.
 TEST_F(VerbsTest, EditChangesWhatMayChange) {
   One({"apply", "-f", asked_});

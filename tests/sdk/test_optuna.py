@@ -159,7 +159,9 @@ class StudyTest(SdkTest):
         kept = [t.constraints == {"0": t.params["x"] - 0.5} for t in again.trials]
         self.assertEqual(kept, [True] * 6)
         again.close()
-        optuna.create_study(**given).optimize(plane, n_trials=1)
+        with self.assertLogs("shirabe.compat.optuna", "INFO") as told:
+            optuna.create_study(**given).optimize(plane, n_trials=1)
+        self.assertIn("Using an existing study", told.output[0])
 
     def late_point(self):
         study = optuna.create_study()

@@ -44,6 +44,15 @@ std::string TierWord(const std::string& tier) {
   return absl::AsciiStrToUpper(absl::StrReplaceAll(tier, {{"-", "_"}}));
 }
 
+// As gcloud has them, and as its configuration files do: scripts have either.
+std::vector<std::string> TierWords() {
+  std::vector<std::string> words = {"basic",  "basic-gpu", "basic-tpu",
+                                    "custom", "premium-1", "standard-1"};
+  const size_t count = words.size();
+  for (size_t i = 0; i < count; ++i) words.push_back(TierWord(words[i]));
+  return words;
+}
+
 // count=2,type=nvidia-tesla-v100
 Status AddAccelerator(JobFlags& flags) {
   if (flags.master_accelerator.empty()) return absl::OkStatus();
@@ -77,9 +86,7 @@ void AddJobFlags(Options& options, JobFlags* flags, ParsedTexts* texts) {
     options.Text(kFieldFlags[i].flag, &texts->fields[i], kFieldFlags[i].metavar,
                  std::string("submit: ") + kFieldFlags[i].help);
   }
-  options.Word("--scale-tier", &flags->scale_tier,
-               {"basic", "basic-gpu", "basic-tpu", "custom", "premium-1", "standard-1"},
-               "submit: the machines");
+  options.Word("--scale-tier", &flags->scale_tier, TierWords(), "submit: the machines");
   options.Text("--master-accelerator", &flags->master_accelerator, "count=N,type=TYPE",
                "submit: GPUs of a trial");
   options.Texts("--labels", &flags->labels, "KEY=VALUE,…", "submit: labels of the job");

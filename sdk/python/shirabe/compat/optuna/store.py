@@ -38,14 +38,18 @@ def create_study(
             raise ValueError("The number of objectives must be greater than 0.")
     words = [_direction(given) for given in directions or [direction]]
     name = study_name or f"no-name-{uuid.uuid4()}"
-    if storage is not None and meta_path(folder_of(storage), name).exists() and not load_if_exists:
+    known = storage is not None and meta_path(folder_of(storage), name).exists()
+    if known and not load_if_exists:
         raise DuplicatedStudyError(
             f"Another study with name '{name}' already exists: give another name, or "
             "load_if_exists=True"
         )
     study = Study(Engine(storage, name, words), sampler, pruner)
     where = "in memory" if storage is None else f"in {study.engine.folder}"
-    _log.info("A new study created %s with name: %s", where, name)
+    if known:
+        _log.info("Using an existing study %s with name: %s", where, name)
+    else:
+        _log.info("A new study created %s with name: %s", where, name)
     return study
 
 
