@@ -29,6 +29,7 @@
 #include "service/grpc/grpc_listener.h"
 #include "service/grpc/pods_service.h"
 #include "service/grpc/shirabe_service.h"
+#include "service/grpc/tls_memory.h"
 #include "service/http/grpc_web.h"
 #include "service/http/http_server.h"
 #include "service/katib/katib_codec.h"
@@ -46,7 +47,6 @@ namespace {
 constexpr int kWorkers = 4;
 constexpr int kClusterWorkers = 16;
 constexpr int kThreads = 1024;           // calls under way, waiting ones included
-constexpr int kTlsRecordBytes = 4096;    // that are sent; each connection has a buffer for one
 constexpr int kStreams = 100;            // calls of one connection at the same time
 constexpr size_t kCallMemory = 1 << 29;  // bytes of all that is being received and sent
 // Calls that wait begin here, and take turns.

@@ -114,6 +114,8 @@ void GrpcListener::Stop() {
 
 void GrpcListener::AddTo(grpc::ServerBuilder& builder, const Credentials& credentials) {
   using Type = grpc::ServerBuilder::experimental_type::ExternalConnectionType;
+  // Statistics of each connection and call, for a service that we do not have.
+  builder.AddChannelArgument(GRPC_ARG_ENABLE_CHANNELZ, 0);
   acceptor_ = builder.experimental().AddExternalConnectionAcceptor(Type::FROM_FD, credentials);
 }
 

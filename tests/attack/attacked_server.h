@@ -155,6 +155,14 @@ class AttackTest : public testing::Test {
         << server_->Err();
   }
 
+  // Of the server.
+  int64_t ResidentKiB() const {
+    const std::string path = absl::StrCat("/proc/", server_->pid(), "/status");
+    const std::string text = ReadFile(path).value_or("");
+    const size_t at = text.find("VmRSS:");
+    return at == std::string::npos ? 0 : std::atoll(text.c_str() + at + 6);
+  }
+
   cmd::Cli cli_;
   std::unique_ptr<cmd::Running> server_;
   std::string grpc_;   // HOST:PORT

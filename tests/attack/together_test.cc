@@ -161,13 +161,6 @@ class TogetherTest : public AttackTest {
     }
   }
 
-  int64_t ResidentKiB() const {
-    const std::string path = absl::StrCat("/proc/", server_->pid(), "/status");
-    const std::string text = ReadFile(path).value_or("");
-    const size_t at = text.find("VmRSS:");
-    return at == std::string::npos ? 0 : std::atoll(text.c_str() + at + 6);
-  }
-
   static constexpr int kHonest = 20;
   std::atomic<bool> over_ = false;
 };
