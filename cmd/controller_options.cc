@@ -3,6 +3,7 @@
 #include "cmd/terminal.h"
 #include "kube/impersonation.h"
 #include "kube/resource_path.h"
+#include "trial/pod/pod_scheduling.h"
 
 namespace shirabe::cmd {
 
@@ -34,6 +35,9 @@ void AddControllerFlags(Options& options, ControllerFlags* flags) {
       "what a pod of a trial shares with its sidecar lies on a claim of this StorageClass, "
       "made and deleted with the pod, and `kubectl drain` needs no --delete-emptydir-data "
       "(default: on an emptyDir)");
+  options.Text("--pod-storage-size", &flags->pod_storage_size, "SIZE",
+               "of each such claim (default 8Gi): logs, outputs, code, and checkpoints where no "
+               "volume is named for them");
   options.Text("--nodes", &flags->nodes, "FILE",
                "pools of machines with their prices, in YAML; read again when it changes");
 }
@@ -53,6 +57,10 @@ Status CheckControllerFlags(const ControllerFlags& flags) {
   if (!flags.pod_storage_class.empty() && !kube::IsDnsName(flags.pod_storage_class)) {
     return UsageError("--pod-storage-class: \"" + flags.pod_storage_class +
                       "\" is no name of a StorageClass: kubectl get storageclasses lists them");
+  }
+  if (trial::ParseQuantity(flags.pod_storage_size).value_or(0) <= 0) {
+    return UsageError("--pod-storage-size: \"" + flags.pod_storage_size +
+                      "\" is no size: give one such as 8Gi");
   }
   return absl::OkStatus();
 }

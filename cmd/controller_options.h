@@ -20,6 +20,7 @@ struct ControllerFlags {
   std::string nodes;
   std::string trial_account;  // "" = trials are made with the controller's own rights
   std::string pod_storage_class;
+  std::string pod_storage_size = "8Gi";
   bool adopt_all = false;
 };
 

@@ -67,10 +67,10 @@ void RecordRefusal(const char* reason, const Status& done, Delta& delta) {
   if (!done.ok()) delta.AddEvent(true, reason, Message(done));
 }
 
-// One that came as the experiment ended is passed over.
+// A pause that came as the experiment ended is passed over.
 void SetPaused(const v1::Intent& intent, Delta& delta) {
   const bool pause = intent.verb() == v1::Intent::PAUSE;
-  if (IsEnded(delta.experiment())) return;
+  if (pause && IsEnded(delta.experiment())) return;
   if (delta.experiment().status().shirabe().paused() == pause) return;
   RecordActor(intent, pause ? "PauseRequested" : "ResumeRequested",
               pause ? "no new trials are started" : "it goes on", delta);

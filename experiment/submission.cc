@@ -217,11 +217,19 @@ Status CheckIntentBytes(size_t bytes) {
                                                  kMaxIntentBytes, " are taken: shorten it"));
 }
 
-Status CheckGoesOn(const v1::Experiment& experiment) {
-  if (!IsEnded(experiment)) return absl::OkStatus();
+// What was paused as it ended is resumed, and what is about to go on with other counts is either.
+Status CheckMayPause(db::Store& store, const v1::Experiment& experiment, const v1::Intent& intent) {
+  const bool resumes = intent.verb() == v1::Intent::RESUME;
+  if (!IsEnded(experiment) || (resumes && experiment.status().shirabe().paused())) {
+    return absl::OkStatus();
+  }
+  ASSIGN_OR_RETURN(const auto pending, store.ListIntents(KeyOf(experiment)));
+  for (const v1::Intent& one : pending) {
+    if (one.verb() == v1::Intent::SCALE) return absl::OkStatus();
+  }
   return absl::FailedPreconditionError(absl::StrCat(
-      HasEnded(experiment), ": there is nothing to pause or to resume; with more trials ",
-      "(scale) it may go on"));
+      HasEnded(experiment), ": there is nothing to ", resumes ? "resume" : "pause",
+      CheckCanContinue(experiment).ok() ? "; with more trials (scale) it goes on" : ""));
 }
 
 Status CheckIntent(db::Store& store, const v1::Experiment& experiment, const v1::Intent& intent) {
@@ -232,7 +240,7 @@ Status CheckIntent(db::Store& store, const v1::Experiment& experiment, const v1:
     case v1::Intent::STOP_TRIAL: return CheckTrial(store, experiment, intent.trial());
     case v1::Intent::ANNOTATE: return CheckMayAnnotate(store, experiment, intent);
     case v1::Intent::PAUSE:
-    case v1::Intent::RESUME: return CheckGoesOn(experiment);
+    case v1::Intent::RESUME: return CheckMayPause(store, experiment, intent);
     default: break;
   }
   if (intent.verb() == v1::Intent::VERB_NONE || !v1::Intent::Verb_IsValid(intent.verb())) {

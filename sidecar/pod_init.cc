@@ -99,6 +99,8 @@ Status OpenFolder(const std::string& dir) {
 Status MakeFolders(const Pod& pod, const trial::FileLayout& layout) {
   RETURN_IF_ERROR(MakeDirs(pod.paths.dir));
   RETURN_IF_ERROR(OpenFolder(pod.paths.dir));
+  const std::string collected = pod.root + "/collected";  // kPodCollected, where it is mounted
+  if (access(collected.c_str(), F_OK) == 0) RETURN_IF_ERROR(OpenFolder(collected));
   if (pod.config.home_in_parts()) return absl::OkStatus();
   RETURN_IF_ERROR(MakeDirs(layout.home()));
   RETURN_IF_ERROR(MakeHomeFolders(pod));

@@ -20,8 +20,8 @@ struct InitOptions {
 };
 
 // Returns once all is in place, however large the checkpoint is. kUnavailable: the volume or the
-// store does not answer, or is full; the pod is to try again. kDataLoss: the code package is not to
-// be had, or is not what the experiment says.
+// store does not answer, or is full; the pod is to try again. kPermissionDenied: the volume is
+// another user's. kDataLoss: the code package is not to be had, or is not what the experiment says.
 Status Init(const Pod& pod, const InitOptions& options = {});
 
 // `shirabe pod folders`: runs before everything else in a pod whose checkpoints lie on a volume

@@ -193,6 +193,7 @@ Status ControllerProcess::FillMachines() {
       .client = trial_client_.get(), .image = flags_.image, .server = flags_.advertise, .ca = ca_};
   machines_.pods.only_namespace = globals_.ns;
   machines_.pods.storage_class = flags_.pod_storage_class;
+  machines_.pods.storage_size = flags_.pod_storage_size;
   if (flags_.image.empty()) {
     ASSIGN_OR_RETURN(const kube::Json container, OwnContainer(*client_, config_.namespace_name));
     machines_.pods.image = Text(container, {"image"});

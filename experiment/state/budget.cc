@@ -34,7 +34,7 @@ std::optional<std::string> BudgetState::WhyReached(bool running,
   if (!exhausted && !stuck) return std::nullopt;
   return absl::StrFormat(
       "%.2f of %.2f %s are spent, and %s may cost %.2f until stopped (within "
-      "spec.shirabe.attempts.gracePeriodSeconds), which is more than the rest",
+      "spec.shirabe.attempts.gracePeriodSeconds), which is all of the rest, or more",
       spent, *cap, currency.empty() ? "USD" : currency, running ? "what runs" : "another attempt",
       running ? reserved : next);
 }

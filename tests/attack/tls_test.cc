@@ -119,6 +119,7 @@ TEST_F(TlsAttack, NothingIsAnsweredInPlaintext) {
 // attacks: gRPC shirabe.v1.Shirabe/GetExperiment
 TEST_F(TlsAttack, AnIdleConnectionOfGrpcHoldsLittle) {
   if (IsSanitized()) GTEST_SKIP() << "a sanitizer has memory of its own for each allocation";
+  if (grpc::Version() != "1.51.1") GTEST_SKIP() << "tls_memory.c is for gRPC 1.51.1";
   ServeTls();
   std::vector<std::unique_ptr<v1::Shirabe::Stub>> stubs;
   const auto connect = [&](int count) {
@@ -131,8 +132,7 @@ TEST_F(TlsAttack, AnIdleConnectionOfGrpcHoldsLittle) {
   constexpr int kCount = 200;
   const int64_t before = connect(40);  // with threads and heaps that stay
   const int64_t after = connect(kCount);
-  EXPECT_LT((after - before) / kCount, 63)
-      << "56 on a machine at rest, 65 without one of the savings";
+  EXPECT_LT((after - before) / kCount, 64);  // 65 and 73 without one of the two largest savings
   EXPECT_GT((after - before) / kCount, 20) << "nothing is measured";
 }
 

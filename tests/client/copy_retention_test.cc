@@ -155,8 +155,12 @@ TEST_F(CopyRetentionTest, WhatIsNeededStays) {
   ASSERT_TRUE(client_->store().ReleaseLease({kCopied, lease->epoch()}).ok());
   // It is about to go on.
   v1::Intent more;
-  more.set_verb(v1::Intent::RESUME);
-  ASSERT_TRUE(client_->Send(kCopied, more).ok());
+  more.set_verb(v1::Intent::SCALE);
+  more.set_namespace_(kCopied.ns);
+  more.set_experiment(kCopied.name);
+  db::Batch batch{.experiment = kCopied};
+  batch.intents.push_back(more);
+  ASSERT_TRUE(client_->store().Commit(batch).ok());
   EXPECT_TRUE(Sweep().empty());
   EXPECT_TRUE(HasCopies());
 }

@@ -117,7 +117,7 @@ apiVersion: v1
 kind: PersistentVolume
 metadata: {name: $node-$i}
 spec:
-  capacity: {storage: 4Gi}
+  capacity: {storage: 8Gi}
   accessModes: [ReadWriteOnce]
   storageClassName: scratch
   persistentVolumeReclaimPolicy: Retain
@@ -136,7 +136,10 @@ END
   controller_is_ready
 }
 
-# Nothing in the pods is an emptyDir, and the claims go with them.
+claims_of() { kubectl get persistentvolumeclaims -o name | grep "/$1-" || true; }
+
+# Nothing in the pods is an emptyDir, and the claims go with them. Last: the controller keeps its
+# flag.
 fault_drain() {
   local node
   equal "restarts of the controller before" 0 "$(restarts)"
@@ -147,8 +150,7 @@ fault_drain() {
   kubectl uncordon "$node" >/dev/null
   ended_well drained preempted-eviction
   kubectl delete experiments.kubeflow.org drained >/dev/null
-  eventually 60 "that the claims of its pods are gone" is "" \
-    kubectl get persistentvolumeclaims -o name
+  eventually 60 "that the claims of its pods are gone" is "" claims_of drained
 }
 
 # The name of the controller is not resolved, and its sidecars have not been heard of yet.

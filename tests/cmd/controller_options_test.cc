@@ -29,5 +29,17 @@ TEST(ControllerOptions, AStorageClassHasANameAsKubernetesHasIt) {
   }
 }
 
+TEST(ControllerOptions, TheSizeOfClaimsIsAQuantity) {
+  ControllerFlags flags = Flags();
+  for (const char* size : {"8Gi", "500M", "1e10"}) {
+    flags.pod_storage_size = size;
+    EXPECT_TRUE(CheckControllerFlags(flags).ok()) << size;
+  }
+  for (const char* size : {"", "0", "-1Gi", "8 GB", "much"}) {
+    flags.pod_storage_size = size;
+    EXPECT_THAT(Message(CheckControllerFlags(flags)), HasSubstr("--pod-storage-size")) << size;
+  }
+}
+
 }  // namespace
 }  // namespace shirabe::cmd

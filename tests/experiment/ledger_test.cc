@@ -97,13 +97,13 @@ TEST(BudgetState, StartsOnlyWhatItCanStop) {
   money.reserved = 5;
   EXPECT_EQ(money.WhyReached(true, ""),
             "5.00 of 10.00 USD are spent, and what runs may cost 5.00 until stopped (within "
-            "spec.shirabe.attempts.gracePeriodSeconds), which is more than the rest");
+            "spec.shirabe.attempts.gracePeriodSeconds), which is all of the rest, or more");
   EXPECT_EQ(money.Affordable(9), 0);
   money = {.cap = 10.0, .spent = 9.5, .next = 1};
   EXPECT_EQ(money.WhyReached(true, "EUR"), std::nullopt) << "something runs, and may";
   EXPECT_EQ(money.WhyReached(false, "EUR"),
             "9.50 of 10.00 EUR are spent, and another attempt may cost 1.00 until stopped (within "
-            "spec.shirabe.attempts.gracePeriodSeconds), which is more than the rest");
+            "spec.shirabe.attempts.gracePeriodSeconds), which is all of the rest, or more");
   money.next = 0;
   EXPECT_EQ(money.Affordable(9), 9) << "what costs nothing may start";
 }

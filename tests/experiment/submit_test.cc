@@ -99,6 +99,26 @@ TEST_F(SubmitTest, OneThatHasReachedItsGoalStaysSo) {
   EXPECT_THAT(Message(refused), HasSubstr("ExperimentGoalReached"));
 }
 
+TEST_F(SubmitTest, OneThatHasEndedIsPausedOrResumedOnlyIfItGoesOn) {
+  experiment_.mutable_spec()->set_resume_policy(v1::LONG_RUNNING);
+  Store("Succeeded", "ExperimentMaxTrialsReached");
+  for (const auto verb : {v1::Intent::PAUSE, v1::Intent::RESUME}) {
+    const Status refused = SendVerb(verb);
+    EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;
+    EXPECT_THAT(Message(refused), HasSubstr("with more trials (scale) it goes on"));
+  }
+  EXPECT_TRUE(SendVerb(v1::Intent::SCALE).ok());
+  EXPECT_TRUE(SendVerb(v1::Intent::PAUSE).ok()) << "after what is to be done first";
+  EXPECT_TRUE(SendVerb(v1::Intent::RESUME).ok());
+}
+
+TEST_F(SubmitTest, OneThatEndedWhilePausedIsResumed) {
+  experiment_.mutable_status()->mutable_shirabe()->set_paused(true);
+  Store("Succeeded", "ExperimentMaxTrialsReached");
+  EXPECT_TRUE(SendVerb(v1::Intent::RESUME).ok());
+  EXPECT_FALSE(SendVerb(v1::Intent::PAUSE).ok());
+}
+
 TEST_F(SubmitTest, OneThatRunsTakesEverything) {
   Store("Running", "ExperimentRunning");
   for (const auto verb : {v1::Intent::SCALE, v1::Intent::PAUSE, v1::Intent::RESUME}) {

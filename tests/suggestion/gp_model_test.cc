@@ -114,11 +114,15 @@ TEST(GpModel, FarPointsHaveNoCovariance) {
   theta.values.head(2).setConstant(std::log(1e-3));  // r up to 1,400: exp(-√5 r) is 0
   MatrixXd k;
   Covariances(theta, a).With(b, k);
+  const Covariance fit = Covary(theta, a, b, Slopes::kYes);
   EXPECT_TRUE(k.allFinite());
+  EXPECT_TRUE(fit.slope.allFinite());
   for (Index i = 0; i < a.rows(); ++i) {
     for (Index j = 0; j < b.rows(); ++j) {
       const double plain = PlainCovariance(theta, a.Row(i), b.Row(j));
       EXPECT_NEAR(k(i, j), plain, 1e-9 * plain + 1e-290);
+      EXPECT_NEAR(fit.k(i, j), plain, 1e-9 * plain + 1e-290);
+      EXPECT_NEAR(fit.slope(i, j), 0, 1e3 * plain + 1e-280);
     }
   }
 }

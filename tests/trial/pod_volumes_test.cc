@@ -9,6 +9,7 @@ namespace shirabe::trial {
 namespace {
 
 using testing::AllOf;
+using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
@@ -37,6 +38,7 @@ TEST(PodBuild, WithAStorageClassAPodsOwnVolumesAreClaims) {
   path->set_path("/var/log/katib/metrics.log");
   PodOptions options = Options();
   options.storage_class = "local-lvm";
+  options.storage_size = "4Gi";
   const auto built = BuildAttemptObject(request, options, {});
   ASSERT_TRUE(built.ok()) << built.status();
   const Json volumes = Pod(built->object).spec["volumes"];
@@ -51,6 +53,7 @@ TEST(PodBuild, WithAStorageClassAPodsOwnVolumesAreClaims) {
     EXPECT_EQ(spec["resources"]["requests"]["storage"], "4Gi");
   }
   EXPECT_EQ(claims, 3) << "ours, the code's and that of the collector's file: " << volumes;
+  EXPECT_THAT(MountPaths(Pod(built->object).init), Contains("/shirabe/collected"));
 }
 
 // A program can read, write and delete what its pod mounts: of a volume that all trials share, its

@@ -54,6 +54,9 @@ TEST(PodWaiting, SchedulersSentencesGetANextStep) {
       {"0/3 nodes are available: pod has unbound immediate PersistentVolumeClaims.",
        "kubectl describe pvc"},
       {"persistentvolumeclaim \"ckpt\" not found", "Create the claim"},
+      {"0/3 nodes are available: waiting for ephemeral volume controller to create the "
+       "persistentvolumeclaim \"a-1-shirabe\".",
+       "quota of claims"},
       {"0/3 nodes are available: 3 node(s) didn't match Pod's node affinity/selector.",
        "--show-labels"},
       {"0/3 nodes are available: 3 Insufficient cpu.", "parallelTrialCount"}};

@@ -69,6 +69,9 @@ std::string SchedulingHint(const std::string& sentence) {
       {"unbound immediate PersistentVolumeClaims",
        "Look at the claim (kubectl describe pvc): it needs a StorageClass that can make the "
        "volume."},
+      {"ephemeral volume controller",
+       "Where it stays so, a quota of claims is used up (kubectl describe pod, kubectl get "
+       "resourcequota)."},
       {"persistentvolumeclaim", "Create the claim, or correct its name in the experiment."},
       {"node(s) didn't match Pod's node affinity/selector",
        "Look for nodes with these labels (kubectl get nodes --show-labels), or change the pools or "

@@ -28,6 +28,7 @@ constexpr char kPodRoot[] = "/shirabe";  // where the volume of ours is mounted
 constexpr char kPodRun[] = "/shirabe/run";
 constexpr char kPodHome[] = "/shirabe/home";                 // where a checkpoint volume is mounted
 constexpr char kPodCode[] = "/shirabe/code";                 // a folder for the code package
+constexpr char kPodCollected[] = "/shirabe/collected";       // the collector's folder, for our init
 constexpr char kPodTokenDir[] = "/var/run/secrets/shirabe";  // of the sidecar alone
 constexpr char kPodTokenFile[] = "/var/run/secrets/shirabe/token";
 // That its token is for. Another one than people's: what is stolen from a pod tells of its attempt,

@@ -22,7 +22,6 @@ constexpr size_t kMaxMounts = 32;
 constexpr int64_t kTokenSeconds = 3600;  // the kubelet renews it
 
 constexpr char kSuggestionClaimSize[] = "1Gi";  // Katib's
-constexpr char kPodClaimSize[] = "4Gi";         // what a code package may unpack to
 
 constexpr char kCollectorField[] = "spec.metricsCollectorSpec.source.fileSystemPath.path";
 
@@ -44,13 +43,6 @@ Json ClaimSpec(const std::string& size, const std::string& storage_class) {
 }
 
 Json EmptyVolume(const char* name) { return {{"name", name}, {"emptyDir", Json::object()}}; }
-
-void UseClaims(const std::string& storage_class, Json& volumes) {
-  const Json claim = {{"spec", ClaimSpec(kPodClaimSize, storage_class)}};
-  for (Json& volume : volumes) {
-    if (volume.erase("emptyDir") != 0) volume["ephemeral"] = {{"volumeClaimTemplate", claim}};
-  }
-}
 
 Json Mount(const char* name, const std::string& path) {
   return {{"name", name}, {"mountPath", path}};
@@ -222,7 +214,7 @@ StatusOr<std::string> CollectorPath(const AttemptRequest& request, const Json& c
 }
 
 StatusOr<PodVolumes> MakeVolumes(const AttemptRequest& request, const Json& container,
-                                 const std::string& path, const std::string& storage_class) {
+                                 const std::string& path) {
   PodVolumes made;
   made.volumes.push_back(EmptyVolume(kOurVolume));
   made.shared.push_back(Mount(kOurVolume, kPodRoot));
@@ -236,8 +228,16 @@ StatusOr<PodVolumes> MakeVolumes(const AttemptRequest& request, const Json& cont
   MountKatibFolder(request, container, made);
   MountCode(request, made);
   RETURN_IF_ERROR(AddCollector(request, container, path, made));
-  if (!storage_class.empty()) UseClaims(storage_class, made.volumes);
   return made;
+}
+
+void UseClaims(const std::string& storage_class, const std::string& size, PodVolumes& made) {
+  const Json claim = {{"spec", ClaimSpec(size, storage_class)}};
+  for (Json& volume : made.volumes) {
+    if (volume.erase("emptyDir") == 0) continue;
+    volume["ephemeral"] = {{"volumeClaimTemplate", claim}};
+    if (volume["name"] == kMetricsVolume) made.init.push_back(Mount(kMetricsVolume, kPodCollected));
+  }
 }
 
 std::vector<v1::Checkpoint> ResumeCandidates(const AttemptRequest& request) {

@@ -41,11 +41,15 @@ struct PodVolumes {
 // none. kInvalidArgument if that cannot be told, or would hide the program.
 StatusOr<std::string> CollectorPath(const AttemptRequest& request, const Json& container);
 
-// `path` is that of the collector. What the pod alone has is an emptyDir, or with `storage_class` a
-// claim of that class, which comes and goes with the pod. kInvalidArgument, naming the field, where
-// the container's own mounts are in the way.
+// `path` is that of the collector. kInvalidArgument, naming the field, where the container's own
+// mounts are in the way.
 StatusOr<PodVolumes> MakeVolumes(const AttemptRequest& request, const Json& container,
-                                 const std::string& path, const std::string& storage_class);
+                                 const std::string& path);
+
+// Makes claims, which come and go with the pod, of what is an emptyDir. Who writes to that of the
+// collector's file is not known, and it is root's at first: `init` mounts it, too, at
+// kPodCollected.
+void UseClaims(const std::string& storage_class, const std::string& size, PodVolumes& made);
 
 // The checkpoints of `request.resume` that the pod is told of, in the same order: not more than can
 // be told, and of the same experiment.

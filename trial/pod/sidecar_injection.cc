@@ -356,8 +356,11 @@ Status Inject(const Injection& injection) {
   Json& program = spec["containers"][injection.container];
   StartInCode(request, program);
   ASSIGN_OR_RETURN(const std::string path, CollectorPath(request, program));
-  ASSIGN_OR_RETURN(const PodVolumes volumes,
-                   MakeVolumes(request, program, path, injection.options.storage_class));
+  ASSIGN_OR_RETURN(PodVolumes volumes, MakeVolumes(request, program, path));
+  const PodOptions& options = injection.options;
+  if (!options.storage_class.empty()) {
+    UseClaims(options.storage_class, options.storage_size, volumes);
+  }
 
   ASSIGN_OR_RETURN(Json init, InitContainer(injection, volumes));
   ASSIGN_OR_RETURN(Json sidecar, Sidecar(injection, volumes, path));
