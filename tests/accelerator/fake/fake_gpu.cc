@@ -9,12 +9,14 @@
 //                    fails with CODE
 //   limit=N          a batch of more than N evaluations or scorings has no memory
 //   hang=FILE        evaluations and scorings wait while FILE exists
+//   calls=FILE       the first letter of evaluate and score is written there for each call
 #include <unistd.h>
 
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <map>
 #include <memory>
 #include <optional>
@@ -63,6 +65,8 @@ int Number(const std::string& name, int without) {
 }
 
 int FaultOf(Context& context, const std::string& function) {
+  const std::string calls = Setting("calls");
+  if (!calls.empty()) std::ofstream(calls, std::ios::app) << function[0];
   const int call = ++context.calls[function];
   const std::string fault = Setting(function);
   const size_t colon = fault.find(':');
