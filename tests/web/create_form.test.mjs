@@ -51,6 +51,27 @@ test("comments, order and quotes stay where the form changes a field", () =>
     await page.getByText("valid", { exact: true }).waitFor();
   }));
 
+test("what is being typed stays when the page is drawn again", () =>
+  on(server, address, async (page) => {
+    await ready(page);
+    const trials = page.getByLabel("Trials", { exact: true });
+    await trials.fill("4");
+    // As a program would: the field keeps the focus.
+    const read = page.waitForResponse((response) => response.url().endsWith("/api/v1/parse"));
+    await yamlOf(page).evaluate((area) => {
+      area.value += "# read again\n";
+      area.dispatchEvent(new Event("input", { bubbles: true }));
+    });
+    await read;
+    await page.getByText("valid", { exact: true }).waitFor();
+    assert.equal(await trials.inputValue(), "4");
+    await trials.press("0");
+    await trials.press("Tab");
+    await says(page, "maxTrialCount: 40");
+    await enter(page.getByLabel("Trials", { exact: true }), "50");
+    await says(page, "maxTrialCount: 50");
+  }));
+
 test("a parameter that is renamed or added is one that the template reads", () =>
   on(server, address, async (page) => {
     await ready(page);

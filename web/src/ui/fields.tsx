@@ -1,4 +1,21 @@
 // The fields of a form.
+import { useState } from "preact/hooks";
+
+// What is being typed stays as it is, whatever is drawn again meanwhile, until it is taken.
+function useDraft(value: string, take: (text: string) => void) {
+  const [draft, setDraft] = useState<string | null>(null);
+  type Typed = { currentTarget: { value: string } };
+  return {
+    value: draft ?? value,
+    onInput: (event: Typed) => setDraft(event.currentTarget.value),
+    onChange: (event: Typed) => {
+      setDraft(null);
+      take(event.currentTarget.value);
+    },
+    onBlur: () => setDraft(null),
+  };
+}
+
 export function numberOr(text: string): number | undefined {
   return text.trim() === "" || Number.isNaN(Number(text)) ? undefined : Number(text);
 }
@@ -18,9 +35,8 @@ export function Field(props: {
       <input
         placeholder={props.hint}
         inputMode={props.type === "number" ? "numeric" : "text"}
-        value={props.value ?? ""}
         style={{ width: props.width ?? "11rem" }}
-        onChange={(event) => props.onValue(event.currentTarget.value)}
+        {...useDraft(String(props.value ?? ""), props.onValue)}
       />
     </label>
   );
@@ -57,11 +73,20 @@ export function Lines(props: {
       <textarea
         rows={Math.min(14, props.value.length + 1)}
         spellcheck={false}
-        value={props.value.join("\n")}
-        onChange={(event) =>
-          props.onValue(event.currentTarget.value.split("\n").filter((one) => one !== ""))}
+        {...useDraft(props.value.join("\n"), (text) =>
+          props.onValue(text.split("\n").filter((one) => one !== "")))}
       />
     </label>
+  );
+}
+
+function Value(props: { label: string; value: string; onValue: (text: string) => void }) {
+  return (
+    <input
+      aria-label={props.label}
+      style={{ width: `${Math.min(26, Math.max(6, props.value.length + 4))}ch` }}
+      {...useDraft(props.value, props.onValue)}
+    />
   );
 }
 
@@ -73,13 +98,10 @@ export function Values(props: { values: readonly string[]; onValues: (next: stri
       <span aria-hidden="true">Values</span>
       {values.map((value, i) => (
         <span key={i}>
-          <input
-            aria-label={`Value ${i + 1}`}
+          <Value
+            label={`Value ${i + 1}`}
             value={value}
-            style={{ width: `${Math.min(26, Math.max(6, value.length + 4))}ch` }}
-            onChange={(event) => onValues(
-              values.map((one, j) => (j === i ? event.currentTarget.value : one)),
-            )}
+            onValue={(text) => onValues(values.map((one, j) => (j === i ? text : one)))}
           />
           <button
             class="plain"
