@@ -11,6 +11,7 @@ import { isFiltered, plotCommand, toggleTrial, useShared } from "../pages/contex
 import { lookOf, maximizes } from "../state.js";
 import { colour } from "../theme.js";
 import { Chart } from "../ui/chart.js";
+import { useDraft } from "../ui/fields.js";
 import { FilterBar } from "../ui/filterbar.js";
 import { Empty, Panel } from "../ui/panel.js";
 import { go, link, param, setParams } from "../url.js";
@@ -72,8 +73,7 @@ function Controls(props: { metrics: string[]; metric: string; top: number; canLo
           type="number"
           min={0}
           max={200}
-          value={props.top}
-          onChange={(event) => setParams({ top: event.currentTarget.value })}
+          {...useDraft(String(props.top), (top) => setParams({ top }))}
         />
       </label>
       <label>

@@ -2,7 +2,7 @@
 import { useState } from "preact/hooks";
 
 // What is being typed stays as it is, whatever is drawn again meanwhile, until it is taken.
-function useDraft(value: string, take: (text: string) => void) {
+export function useDraft(value: string, take: (text: string) => void) {
   const [draft, setDraft] = useState<string | null>(null);
   type Typed = { currentTarget: { value: string } };
   return {
