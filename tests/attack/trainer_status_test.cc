@@ -37,7 +37,9 @@ class TrainerStatusAttack : public AttackTest {
     Serve();
     ASSERT_LT(Create("red",
                      Spec(kHonestSpec, "red", "a",
-                          script + "while ! test -e " + cli_.Path("go") + "; do sleep 0.05; done"),
+                          // No longer than there is a test: its folder goes with it.
+                          script + "while test -d " + cli_.Path("") + " && ! test -e " +
+                              cli_.Path("go") + "; do sleep 0.05; done"),
                      kAdminToken),
               300);
     for (int trial : {1, 2}) {
