@@ -217,7 +217,8 @@ Status CheckIntentBytes(size_t bytes) {
                                                  kMaxIntentBytes, " are taken: shorten it"));
 }
 
-// What was paused as it ended is resumed, and what is about to go on with other counts is either.
+// One that ended while it was paused may be resumed; one that is about to go on, with other counts
+// that have been asked for, may be either.
 Status CheckMayPause(db::Store& store, const v1::Experiment& experiment, const v1::Intent& intent) {
   const bool resumes = intent.verb() == v1::Intent::RESUME;
   if (!IsEnded(experiment) || (resumes && experiment.status().shirabe().paused())) {

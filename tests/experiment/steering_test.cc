@@ -17,6 +17,7 @@ using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 class SteeringTest : public ReconcilerTest {
  protected:
@@ -97,6 +98,28 @@ TEST_F(SteeringTest, APointComesBeforeThoseOfTheAlgorithm) {
   EXPECT_EQ(CurrentCondition(Experiment()).type(), "Running");
   EXPECT_EQ(Experiment().status().trials(), 1) << "the only place is taken";
   EXPECT_THAT(Reasons(), Contains("TryRequested"));
+}
+
+// As one that was sent while it still ran.
+TEST_F(SteeringTest, APauseThatComesAfterTheEndIsPassedOver) {
+  Create("  parallelTrialCount: 1\n");
+  v1::Intent intent;
+  intent.set_verb(v1::Intent::STOP);
+  ASSERT_TRUE(SendIntent(intent).ok());
+  for (int i = 0; i < 5 && !IsEnded(Experiment()); ++i) Pass();
+  ASSERT_TRUE(IsEnded(Experiment()));
+  intent.set_verb(v1::Intent::PAUSE);
+  intent.set_namespace_(kKey.ns);
+  intent.set_experiment(kKey.name);
+  intent.mutable_actor()->set_name("ann");
+  db::Batch batch{.experiment = kKey};
+  batch.intents.push_back(intent);
+  ASSERT_TRUE(store_->Commit(batch).ok());
+  reconciler_.NotifyIntent(kKey);
+  Pass();
+  EXPECT_THAT(*store_->ListIntents(kKey), IsEmpty());
+  EXPECT_FALSE(Experiment().status().shirabe().paused());
+  EXPECT_THAT(Reasons(), Not(Contains("PauseRequested")));
 }
 
 TEST_F(SteeringTest, APointSurvivesARestartAndIsTriedOnce) {

@@ -156,7 +156,7 @@ void CheckAt(absl::Duration at, PodAttempt& attempt) {
 
 void SetRecipe(AttemptRecipe recipe, PodAttempt& attempt) {
   attempt.recipe = std::move(recipe);
-  if (!attempt.recipe.instrumented) attempt.observed.begin_known = true;  // it resumes from nothing
+  if (!attempt.recipe.instrumented) attempt.observed.begin_known = true;
 }
 
 void Bind(const Json& object, PodAttempt& attempt) {

@@ -106,8 +106,9 @@ bool IsTerminal(const Json& pod);
 // To be looked at again; the earliest moment that was asked for stands.
 void CheckAt(absl::Duration at, PodAttempt& attempt);
 
-// The object is the attempt's own: from now on it is known.
+// How its pods were made. One without our containers resumes from nothing, which is known at once.
 void SetRecipe(AttemptRecipe recipe, PodAttempt& attempt);
+// The object is the attempt's own: from now on it is known.
 void Bind(const Json& object, PodAttempt& attempt);
 
 // Asks something of its program, through its sidecar, in place of a request before it.

@@ -9,7 +9,7 @@
 //                    fails with CODE
 //   limit=N          a batch of more than N evaluations or scorings has no memory
 //   hang=FILE        evaluations and scorings wait while FILE exists
-//   calls=FILE       the first letter of evaluate and score is written there for each call
+//   calls=FILE       the first letter of each of these functions that is called is written there
 #include <unistd.h>
 
 #include <chrono>
