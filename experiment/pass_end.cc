@@ -180,9 +180,9 @@ void CompleteTrial(const TrialEdit& edit, std::string reason) {
 
 // Its observations count as those of a trial that succeeded; without a finite one it is of no use
 // to the algorithm, as there.
-void RecordEarlyStop(const TrialEdit& edit, v1::TrialPhase phase) {
+void RecordEarlyStop(const TrialEdit& edit, v1::TrialPhase phase, const std::string& message) {
   v1::Trial& trial = edit.trial.mutable_trial();
-  trial.set_message(edit.trial.attempt().stop().reason());
+  trial.set_message(message);
   const std::string missing = MissingFrom(edit.in.state.experiment().spec(), trial);
   if (phase == v1::TRIAL_EARLY_STOPPED && !missing.empty()) {
     trial.set_message(trial.message() + "; " + missing);
@@ -211,7 +211,9 @@ void FinishTrial(const TrialEdit& edit, const NextStep& next) {
   trial.set_reason(next.reason);
   *trial.mutable_completion_time() = attempt.end_time();
   if (charged) edit.delta.AddEvent(trial, true, next.reason, EndMessage(attempt));
-  if (attempt.cause() == v1::EARLY_STOPPED) RecordEarlyStop(edit, next.phase);
+  if (attempt.cause() == v1::EARLY_STOPPED || next.phase == v1::TRIAL_EARLY_STOPPED) {
+    RecordEarlyStop(edit, next.phase, attempt.stop().reason());
+  }
   CloseAs(next.phase, edit);
 }
 

@@ -59,6 +59,7 @@ void ReserveQuota(const PassInput& in, Plan& plan) {
   plan.suggest = static_cast<int>(std::max<int64_t>(0, granted - starts));
 }
 
+constexpr char kExperimentIsOver[] = "the experiment has ended";
 constexpr char kBudgetEnforced[] = "BudgetEnforced";
 
 // A budget keeps nothing where no machine has a price: that is said, and taken back with the first
@@ -165,12 +166,6 @@ void BeginAtOnce(const PassInput& in, v1::Trial& trial, v1::Attempt& attempt) {
   *trial.mutable_start_time() = attempt.start_time();
 }
 
-void KillTrial(TrialDelta& trial, absl::Time now) {
-  trial.mutable_trial().set_reason("ExperimentEnded");
-  *trial.mutable_trial().mutable_completion_time() = ToProto(now);
-  trial.SetPhase(v1::TRIAL_KILLED);
-}
-
 }  // namespace
 
 Plan DecidePlan(const PassInput& in) {
@@ -200,11 +195,13 @@ Delta ApplyPlan(const PassInput& in, const Plan& plan) {
     *delta.mutable_shirabe().mutable_stop_rule() = *plan.ending->rule;
   }
   SayIfBudgetKeepsNothing(in, plan.money, delta);
-  for (const int64_t number : plan.kill) KillTrial(edit(number), in.now);
+  for (const int64_t number : plan.kill) {
+    StopTrial({in, delta, edit(number)}, kExperimentIsOver, kExperimentEnded);
+  }
   for (const Plan::Stop& stop : plan.stop) {
     const TrialEdit trial{in, delta, edit(stop.trial)};
     if (stop.why.empty()) {
-      RequestStop(trial, stop.cause);
+      RequestStop(trial, stop.cause, stop.cause == v1::EXPERIMENT_ENDED ? kExperimentIsOver : "");
     } else {
       GiveUp(trial, stop);
     }

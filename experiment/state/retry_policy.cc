@@ -123,7 +123,7 @@ NextStep Next(v1::Cause cause, const v1::Trial& trial, const v1::AttemptPolicy& 
     case v1::OOM: return AfterFailure(trial, policy, "OutOfMemory");
     case v1::APP_ERROR: return AfterFailure(trial, policy, "TrialFailed");
     case v1::USER: return Finish(v1::TRIAL_KILLED, "KilledByUser");
-    case v1::EXPERIMENT_ENDED: return Finish(v1::TRIAL_KILLED, "ExperimentEnded");
+    case v1::EXPERIMENT_ENDED: return NextAfterStop(kExperimentEnded, trial);
     default:  // INFRASTRUCTURE, UNKNOWN_CAUSE
       return AfterLoss(trial, policy, SpreadBackoff(absl::Seconds(1), trial.preemptions(), trial));
   }

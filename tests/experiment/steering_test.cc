@@ -221,6 +221,48 @@ TEST_F(SteeringTest, AStoppedTrialWithoutAValueWasKilled) {
   EXPECT_EQ(Experiment().status().trials_failed(), 0);
 }
 
+// What it has paid for counts: its trial that runs ends as one that is stopped by itself.
+TEST_F(SteeringTest, ATrialThatRunsAtTheEndOfTheExperimentKeepsItsBestValue) {
+  Create("  parallelTrialCount: 1\n");
+  Pass();
+  ASSERT_TRUE(SendIntent(Try({{"lr", "0.02"}})).ok());
+  Pass();
+  RunTrial();
+  Report(1, 0.5);
+  v1::Intent stop;
+  stop.set_verb(v1::Intent::STOP);
+  ASSERT_TRUE(SendIntent(stop).ok());
+  Pass();
+  Exit(1);
+  const v1::Trial trial = Trial(1);
+  EXPECT_EQ(trial.phase(), v1::TRIAL_EARLY_STOPPED);
+  EXPECT_EQ(trial.reason(), "ExperimentEnded");
+  EXPECT_EQ(trial.message(), "the experiment has ended");
+  EXPECT_EQ(trial.objective(), 0.5);
+  EXPECT_EQ(Trial(2).phase(), v1::TRIAL_KILLED) << "it has never run";
+  EXPECT_EQ(Trial(2).reason(), "ExperimentEnded");
+  const v1::Experiment experiment = Experiment();
+  EXPECT_EQ(experiment.status().current_optimal_trial().best_trial_name(), "good-1");
+  EXPECT_EQ(CurrentCondition(experiment).type(), "Succeeded") << "it has a result";
+}
+
+TEST_F(SteeringTest, ATrialThatWaitsForItsNextAttemptAtTheEndKeepsItsValueToo) {
+  Create("  parallelTrialCount: 1\n");
+  Pass();
+  RunTrial();
+  Report(1, 0.5);
+  executor_.observed->state = trial::AttemptStatus::State::kLost;
+  Pass();
+  ASSERT_EQ(Trial(1).phase(), v1::TRIAL_PENDING);
+  v1::Intent stop;
+  stop.set_verb(v1::Intent::STOP);
+  ASSERT_TRUE(SendIntent(stop).ok());
+  Pass();
+  Pass();
+  EXPECT_EQ(Trial(1).phase(), v1::TRIAL_EARLY_STOPPED);
+  EXPECT_EQ(Experiment().status().current_optimal_trial().best_trial_name(), "good-1");
+}
+
 TEST_F(SteeringTest, ATrialOverItsTimeKeepsItsBestValue) {
   Create("  parallelTrialCount: 1\n  shirabe: {limits: {trialSeconds: 60}}\n");
   Pass();

@@ -151,6 +151,10 @@ std::string Invariants::CheckPhase(const v1::Trial& trial, const Attempts& attem
 
 // F25: whoever came first, a trial that was stopped early ended by that, and says why.
 std::string Invariants::CheckEarlyStop(const v1::Trial& trial, const Attempts& attempts) {
+  if (trial.reason() == experiment::kExperimentEnded) {
+    if ((trial.phase() == v1::TRIAL_EARLY_STOPPED) == trial.has_objective()) return "";
+    return "I5: it ran when the experiment ended, and its value did not count as it should";
+  }
   const bool stopped = trial.phase() == v1::TRIAL_EARLY_STOPPED;
   for (const auto& [attempt, revision] : attempts) {
     const bool last = attempt.number() == trial.attempts();
@@ -275,7 +279,8 @@ std::string Invariants::AtEnd() {
     if (broken.empty()) broken = CheckCheckpoints(trial);
     if (!broken.empty()) return absl::StrFormat("trial %d: %s", trial.number(), broken);
     const bool stopped = trial.phase() == v1::TRIAL_EARLY_STOPPED;
-    if (stopped && !stops_told.contains(trial.number())) return "F25: no event of its early stop";
+    const bool by_rule = stopped && trial.reason() != experiment::kExperimentEnded;
+    if (by_rule && !stops_told.contains(trial.number())) return "F25: no event of its early stop";
     if ((trial.phase() != v1::TRIAL_SUCCEEDED && !stopped) || !trial.has_objective()) continue;
     const double loss = experiment::LossOf(experiment.spec().objective(), trial.objective());
     best = std::min(best.value_or(loss), loss);
