@@ -293,7 +293,7 @@ StatusOr<Owner> StoreClient::FindOwner(const ExperimentKey& key) {
 // The trial that the pass has given, else what the store says.
 StatusOr<v1::AskReply> StoreClient::ReplyWith(std::optional<experiment::GivenTrial> given,
                                               const ExperimentKey& key, const std::string& caller) {
-  if (!given) return FindAskReply(*store_, key, caller);
+  if (!given) return FindAskReply(*store_, key, caller, controller_);
   v1::AskReply reply;
   *reply.mutable_trial() = std::move(given->trial);
   reply.set_attempt(given->attempt);
@@ -309,7 +309,7 @@ StatusOr<v1::AskReply> StoreClient::AskOwner(const Owner& owner, const Experimen
     auto told =
         owner.controller->Tell({.trial = {.experiment = key}, .next_for = caller}, kReportTimeout);
     // What is not known to be there may still come.
-    if (absl::IsUnavailable(told.status())) return FindAskReply(*store_, key, caller);
+    if (absl::IsUnavailable(told.status())) return FindAskReply(*store_, key, caller, controller_);
     if (told.ok()) return ReplyWith(std::move(told->next), key, caller);
     if (!absl::IsFailedPrecondition(told.status())) return told.status();  // it was just lost
   }
@@ -317,7 +317,7 @@ StatusOr<v1::AskReply> StoreClient::AskOwner(const Owner& owner, const Experimen
   intent.set_verb(v1::Intent::ASK);
   intent.set_caller(caller);
   RETURN_IF_ERROR(Send(key, intent));
-  return FindAskReply(*store_, key, caller);
+  return FindAskReply(*store_, key, caller, controller_);
 }
 
 StatusOr<v1::AskReply> StoreClient::Ask(const v1::AskRequest& request) {
@@ -325,11 +325,11 @@ StatusOr<v1::AskReply> StoreClient::Ask(const v1::AskRequest& request) {
   const std::string& caller = request.caller();
   RETURN_IF_ERROR(experiment::CheckCaller(caller));
   RETURN_IF_ERROR(namespaces_.CheckReadable(key));
-  if (request.check_only()) return FindAskReply(*store_, key, caller);
+  if (request.check_only()) return FindAskReply(*store_, key, caller, controller_);
   ASSIGN_OR_RETURN(const auto experiment, store_->GetExperiment(key));
   RETURN_IF_ERROR(experiment::CheckAsked(experiment.record));
   ASSIGN_OR_RETURN(int64_t revision, store_->Revision());
-  ASSIGN_OR_RETURN(v1::AskReply reply, FindAskReply(*store_, key, caller));
+  ASSIGN_OR_RETURN(v1::AskReply reply, FindAskReply(*store_, key, caller, controller_));
   if (!reply.pending()) return reply;
   const absl::Duration deadline = options_.clock->Monotonic() + FromWire(request.patience());
   ASSIGN_OR_RETURN(const Owner owner, FindOwner(key));
@@ -337,7 +337,7 @@ StatusOr<v1::AskReply> StoreClient::Ask(const v1::AskRequest& request) {
   while (reply.pending() && options_.clock->Monotonic() < deadline) {
     ASSIGN_OR_RETURN(revision,
                      store_->AwaitChange(revision, deadline - options_.clock->Monotonic()));
-    ASSIGN_OR_RETURN(reply, FindAskReply(*store_, key, caller));
+    ASSIGN_OR_RETURN(reply, FindAskReply(*store_, key, caller, controller_));
   }
   return reply;
 }

@@ -131,12 +131,14 @@ StatusOr<v1::AskReply> OpenTrialOf(db::Store& store, const ExperimentKey& key,
 }  // namespace
 
 StatusOr<v1::AskReply> FindAskReply(db::Store& store, const ExperimentKey& key,
-                                    const std::string& caller) {
+                                    const std::string& caller, experiment::Controller* controller) {
   ASSIGN_OR_RETURN(v1::AskReply asked, OpenTrialOf(store, key, caller));
   if (asked.has_trial() || !asked.reason().empty()) return asked;
   ASSIGN_OR_RETURN(const auto now, store.GetExperiment(key));
   asked.set_pending(true);
   asked.set_reason(now.record.status().shirabe().waiting());
+  const std::string error = controller == nullptr ? "" : controller->LastError(key);
+  if (!error.empty()) asked.set_reason("no point yet: " + error);
   if (asked.reason().empty()) asked.set_reason("no point yet: ask again");
   return asked;
 }

@@ -7,6 +7,7 @@
 #include "base/status.h"
 #include "client/client.h"
 #include "db/store.h"
+#include "experiment/experiment_controller.h"
 
 namespace shirabe::client {
 
@@ -19,8 +20,8 @@ StatusOr<v1::SuggestReply> SuggestNext(db::Store& store, const v1::Experiment& e
 // store. Any thread.
 
 // The trial that the caller has open, running; else why there is none and will not be; else it is
-// pending, with the reason for that, if it is known.
+// pending, with the reason for that, if it is known: `controller` is that of this process, or null.
 StatusOr<v1::AskReply> FindAskReply(db::Store& store, const ExperimentKey& key,
-                                    const std::string& caller);
+                                    const std::string& caller, experiment::Controller* controller);
 
 }  // namespace shirabe::client

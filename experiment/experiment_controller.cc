@@ -49,9 +49,8 @@ class QueueController : public Controller {
                           .sender = sender_.get(),
                           .enqueue = [this](const ExperimentKey& key) { (void)Enqueue(key); },
                           .at_step = options_.at_step});
-    for (int i = 0; i < std::max(1, options_.workers); ++i) {
+    for (int i = 0; i < std::max(1, options_.workers); ++i)
       threads_.emplace_back([this](std::stop_token stop) { Work(stop); });
-    }
     threads_.emplace_back([this](std::stop_token stop) { KeepLeases(stop); });
     // What was asked for before is found by the first pass over each experiment.
     follower_ = std::make_unique<IntentFollower>(
@@ -163,6 +162,11 @@ class QueueController : public Controller {
     const MutexLock lock(mutex_);
     const auto found = entries_.find(key);
     return found == entries_.end() ? "" : found->second.last_error;
+  }
+
+  std::string StoreError() override {
+    const MutexLock lock(mutex_);
+    return store_error_;
   }
 
   bool Owns(const ExperimentKey& key) override {
@@ -325,37 +329,34 @@ class QueueController : public Controller {
       never_.SleepFor(lock, stop, kLeaseRenewal);
       if (stop.stop_requested()) return;
       const std::set<ExperimentKey> unowned = std::exchange(unowned_, {});
-      const bool any = !entries_.empty();
-      const int64_t renewal = ++renewals_;
+      const int64_t renewal = entries_.empty() ? 0 : ++renewals_;
       lock.unlock();
-      if (any) RenewAll(renewal);
+      const std::string error = renewal > 0 ? Message(RenewAll(renewal)) : "";
+      if (!error.empty()) Log(LogLevel::kWarning, "failed to renew the leases", {{"error", error}});
       for (const ExperimentKey& key : unowned) ClearUp(key);
       lock.lock();
+      store_error_ = error;
     }
   }
 
   // Those that were owned before it are among the leases renewed, or must be looked at.
-  void RenewAll(int64_t renewal) {
-    const auto held = RenewLeases(*options_.store, *options_.clock);
-    if (!held.ok()) {
-      return Log(LogLevel::kWarning, "failed to renew the leases",
-                 {{"error", Message(held.status())}});
-    }
+  Status RenewAll(int64_t renewal) {
+    ASSIGN_OR_RETURN(const auto held, RenewLeases(*options_.store, *options_.clock));
     std::vector<db::LeaseClaim> missing;
     {
       const MutexLock lock(mutex_);
       for (const auto& [key, entry] : entries_) {
         if (entry.since >= renewal || !entry.lost.ok() || entry.ended) continue;
-        const auto found = held->find(key);
-        if (found == held->end() || found->second != entry.epoch) {
-          missing.push_back({key, entry.epoch});
-        }
+        const auto found = held.find(key);
+        const bool kept = found != held.end() && found->second == entry.epoch;
+        if (!kept) missing.push_back({key, entry.epoch});
       }
     }
     for (const db::LeaseClaim& claim : missing) {
       const Status kept = CheckLease(*options_.store, *options_.clock, claim);
       if (absl::IsAborted(kept)) Lose(claim, kept);
     }
+    return absl::OkStatus();
   }
 
   void Lose(const db::LeaseClaim& claim, const Status& why) {
@@ -383,6 +384,7 @@ class QueueController : public Controller {
   std::set<ExperimentKey> finished_ ABSL_GUARDED_BY(mutex_);  // whose Await would return
   std::set<ExperimentKey> unowned_ ABSL_GUARDED_BY(mutex_);   // reported by the executor
   int64_t renewals_ ABSL_GUARDED_BY(mutex_) = 0;              // of all leases, begun
+  std::string store_error_ ABSL_GUARDED_BY(mutex_);           // "" = none
   std::vector<std::jthread> threads_;                         // joined before the rest goes
   std::unique_ptr<IntentFollower> follower_;                  // last: it calls this
 };

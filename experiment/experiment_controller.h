@@ -71,6 +71,9 @@ class Controller {
 
   // What keeps it from going on (a full disk, a locked database), for people; "" if nothing does.
   virtual std::string LastError(const ExperimentKey& key) = 0;
+  // The same of all that is owned: why the last renewal of its leases, seconds ago at most, could
+  // not be written.
+  virtual std::string StoreError() = 0;
 };
 
 }  // namespace shirabe::experiment

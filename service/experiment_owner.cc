@@ -29,8 +29,11 @@ ExperimentOwner::~ExperimentOwner() {
 }
 
 std::string ExperimentOwner::LastError() const {
-  const MutexLock lock(mutex_);
-  return last_error_;
+  {
+    const MutexLock lock(mutex_);
+    if (!last_error_.empty()) return last_error_;
+  }
+  return controller_->StoreError();
 }
 
 bool ExperimentOwner::Ready() const {

@@ -22,7 +22,7 @@ class ExperimentOwner {
   // What it owns stays with the controller.
   ~ExperimentOwner();
 
-  // Why the store cannot be read, in words; "" if it can. For /readyz.
+  // Why the store cannot be read or written, in words; "" if it can be. For /readyz.
   std::string LastError() const;
   // Whether all experiments that were there at the start have been looked at.
   bool Ready() const;

@@ -3,9 +3,11 @@
 #include <gmock/gmock.h>
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
+#include <sys/mount.h>
 
 #include <algorithm>
 #include <atomic>
+#include <fstream>
 #include <thread>
 
 #include "absl/strings/ascii.h"
@@ -127,6 +129,45 @@ TEST_F(ServeTest, WhatIsMadeAgainJustAfterItsDeletionRuns) {
     const Outcome deleted = cli_.Run(Remote({"delete", "one"}));
     ASSERT_EQ(deleted.code, 0) << deleted.err;
   }
+}
+
+// Until there is space again: neither the one who asks nor the one who watches is left to guess.
+TEST_F(ServeTest, OnAFullDiskItIsNotReadyAndAnAskSaysWhy) {
+  const std::string disk = cli_.Path("disk");
+  ASSERT_TRUE(MakeDirs(disk).ok());
+  if (mount("shirabe-test", disk.c_str(), "tmpfs", 0, "size=3m") != 0) {
+    GTEST_SKIP() << "mounting a small disk takes root";
+  }
+  const auto server = Serve({"--db", "sqlite:" + disk + "/shirabe.db"});
+  const std::string spec = cli_.Write(
+      "asked.yaml", Yaml({.name = "asked", .trials = 9999, .more = "shirabe: {askAndTell: true}"}));
+  ASSERT_EQ(Apply(spec).code, 0);
+  const auto client =
+      Connect(std::string(absl::StripAsciiWhitespace(*ReadFile(cli_.state() + "/token"))));
+  const ExperimentKey key{"default", "asked"};
+  int callers = 0;
+  const auto ask = [&] {
+    return *client->Ask(key, absl::StrCat("caller", ++callers), absl::Seconds(1));
+  };
+  const auto is_ready = [&] {
+    service::Wire wire(http_port_);
+    return wire.Send("GET /readyz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n") &&
+           wire.ReadUntil("\r\n\r\nok");
+  };
+  ASSERT_TRUE(ask().has_trial());
+  EXPECT_TRUE(is_ready());
+  const std::string ballast = disk + "/ballast";
+  EXPECT_FALSE(WriteFileAtomic(ballast, std::string(3 << 20, 'b')).ok());
+  std::ofstream(ballast) << std::string(3 << 20, 'b');  // as much as there is space for
+  v1::AskReply reply = ask();
+  while (reply.has_trial() && callers < 2000) reply = ask();  // what its files still have room for
+  EXPECT_TRUE(reply.pending());
+  EXPECT_THAT(reply.reason(), HasSubstr("disk full: cannot write database"));
+  EXPECT_TRUE(Eventually([&] { return !is_ready(); }));
+  ASSERT_TRUE(RemoveAll(ballast).ok());
+  EXPECT_TRUE(Eventually([&] { return ask().has_trial(); }));
+  EXPECT_TRUE(Eventually(is_ready));
+  umount2(disk.c_str(), MNT_DETACH);
 }
 
 TEST_F(ServeTest, OfThoseWhoHaveReadTheSameOneChangesIt) {
