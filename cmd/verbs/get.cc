@@ -205,7 +205,7 @@ StatusOr<int> GetExperiments(const Session& session, const GetRequest& request) 
     listing.PrintAll(experiments);
   }
   if (experiments.empty() && request.names.empty()) {
-    Hint("no experiments" + (flags.all_namespaces ? "" : " in namespace " + session.ns));
+    ProgressLine("no experiments" + (flags.all_namespaces ? "" : " in namespace " + session.ns));
   }
   return 0;
 }
@@ -238,7 +238,7 @@ StatusOr<int> GetSchedules(const Session& session, const GetRequest& request) {
     listing.PrintAll(schedules);
   }
   if (schedules.empty()) {
-    Hint("no schedules" + (flags.all_namespaces ? "" : " in namespace " + session.ns));
+    ProgressLine("no schedules" + (flags.all_namespaces ? "" : " in namespace " + session.ns));
   }
   return 0;
 }

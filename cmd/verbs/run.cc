@@ -86,6 +86,9 @@ StatusOr<v1::Experiment> FromFlags(RunFlags flags, const std::string& ns) {
   flags.quick.ns = ns;
   auto experiment = experiment::ExperimentFromFlags(flags.quick);
   if (!experiment.ok()) return AsUsage(experiment.status());
+  for (const experiment::Finding& finding : experiment::Validate(*experiment)) {
+    if (finding.warning) Warn(finding.message);
+  }
   return experiment;
 }
 

@@ -65,7 +65,7 @@ StatusOr<int> Suggest(const Arguments& arguments) {
   ASSIGN_OR_RETURN(const auto reply, session.client->Suggest(experiment, count));
   PrintCandidates(flags, experiment, reply);
   if (reply.points_size() < count && !reply.reason().empty()) {
-    Hint("fewer than " + std::to_string(count) + ": " + reply.reason());
+    ProgressLine("fewer than " + std::to_string(count) + ": " + reply.reason());
   }
   return 0;
 }

@@ -114,7 +114,9 @@ Printer<Load> MakeTopPrinter(const ListFlags& flags) {
 Status PrintOnce(const Session& session, const ListFlags& flags) {
   ASSIGN_OR_RETURN(const auto loads, ReadLoads(session, flags));
   Listing<Load>(flags, MakeTopPrinter(flags)).PrintAll(loads);
-  if (loads.empty()) Hint("no experiments" + (flags.all_namespaces ? "" : " in " + session.ns));
+  if (loads.empty()) {
+    ProgressLine("no experiments" + (flags.all_namespaces ? "" : " in namespace " + session.ns));
+  }
   return FlushOut();
 }
 

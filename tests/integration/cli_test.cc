@@ -138,6 +138,24 @@ TEST_F(CliTest, ExplainsWhatTheRegistriesHold) {
   EXPECT_NE(cli_.Run({"explain", "spec.objective.type.of"}).code, 0);
 }
 
+// Also where nobody looks at a terminal: a wrong home lists nothing, too.
+TEST_F(CliTest, SaysThatThereIsNothing) {
+  const Outcome none = cli_.Run({"get", "exp"});
+  EXPECT_EQ(none.code, 0);
+  EXPECT_EQ(none.err, "no experiments in namespace default\n");
+  EXPECT_EQ(cli_.Run({"top"}).err, "no experiments in namespace default\n");
+  EXPECT_EQ(cli_.Run({"get", "exp", "--quiet"}).err, "");
+}
+
+TEST_F(CliTest, TheQuickFormTellsWarningsToo) {
+  const Outcome run =
+      cli_.Run({"run", "--param", "lr.a=0..1", "--param", "lr-a=0..1", "--minimize", "loss",
+                "--max-trials", "1", "--", "/bin/echo", "loss={lr.a}", "{lr-a}"});
+  EXPECT_EQ(run.code, 0) << run.err;
+  EXPECT_THAT(run.err, HasSubstr("\"lr-a\" and \"lr.a\" have the same environment variable "
+                                 "SHIRABE_PARAM_LR_A"));
+}
+
 TEST_F(CliTest, TheQuickFormEndsWithTheBestTrial) {
   const auto words = cli_.Quick("quick", kQuickTrial, {"--max-trials", "6", "--parallel", "2"});
   const Outcome run = cli_.Run(words);
