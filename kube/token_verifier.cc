@@ -71,8 +71,13 @@ StatusOr<TokenVerifier::Keys> TokenVerifier::KeysFor(const std::string& id) {
   const bool known = std::any_of(keys_.all.begin(), keys_.all.end(),
                                  [&](const JsonWebKey& key) { return key.id() == id; });
   if (age < (known ? kKeysTtl : kKeysAgain)) return keys_;
-  ASSIGN_OR_RETURN(keys_, ReadKeys());
-  return keys_;
+  const absl::Duration now = clock_->Monotonic();
+  if (now - failed_at_ < kKeysAgain) return failure_;
+  StatusOr<Keys> read = ReadKeys();
+  failure_ = read.status();
+  failed_at_ = read.ok() ? -absl::InfiniteDuration() : now;
+  if (read.ok()) keys_ = *read;
+  return read;
 }
 
 StatusOr<Json> TokenVerifier::Claims(const std::string& token) {
@@ -102,8 +107,9 @@ Status TokenVerifier::CheckClaims(const Json& claims, const std::string& issuer)
   const absl::Time now = clock_->Now();
   const bool in_time = TimeOf(claims, "exp") > now - kSkew &&
                        (At(claims, "nbf").is_null() || TimeOf(claims, "nbf") < now + kSkew);
-  const bool ours = Text(claims, {"iss"}) == issuer && IsFor(At(claims, "aud"), audience_) &&
-                    Text(claims, {"kubernetes.io", "namespace"}) == namespace_;
+  const bool ours =
+      Text(claims, {"iss"}) == issuer && IsFor(At(claims, "aud"), audience_) &&
+      (namespace_.empty() || Text(claims, {"kubernetes.io", "namespace"}) == namespace_);
   return in_time && ours ? absl::OkStatus() : NotBelieved();
 }
 

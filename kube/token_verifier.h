@@ -1,9 +1,10 @@
-// Whose token of a service account this is, found out where a TokenReview may not be asked for,
-// since that is a right for the whole cluster: in an install for one namespace. The API server
-// publishes the keys that it signs with; signature, issuer, audience and times are checked here,
-// and that the account, and the pod that the token is bound to, are still there is asked of the API
-// server, which takes rights in that namespace alone. Tokens of other namespaces' accounts are
-// refused. Used by token_reviewer.cc, which limits and remembers. Thread-safe; calls block.
+// Whose token of a service account this is, found out without a TokenReview: where that may not be
+// asked for, since it is a right for the whole cluster (an install for one namespace), and where it
+// would be one request more for each pod. The API server publishes the keys that it signs with;
+// signature, issuer, audience and times are checked here. Verify asks as well whether the account,
+// and the pod that the token is bound to, are still there, which takes rights in that namespace
+// alone. Used by token_reviewer.cc, which limits and remembers, and by the executor `kubernetes`,
+// which sees its pods. Thread-safe; calls block.
 #pragma once
 
 #include <string>
@@ -25,9 +26,12 @@ struct UserInfo {
 
 class TokenVerifier {
  public:
-  // Client and clock outlive it.
+  // Client and clock outlive it. Tokens of other namespaces' accounts are refused; "" = of none.
   TokenVerifier(Client* client, Clock* clock, std::string audience, std::string namespace_name);
 
+  // What a token says that the cluster has signed for this audience, and that is valid now: what it
+  // is bound to need not be there any more. Errors as Verify has them.
+  StatusOr<Json> Claims(const std::string& token);
   // kUnauthenticated, saying no more than a TokenReview would, for every token that is not to be
   // believed; kUnavailable if the API server cannot be asked.
   StatusOr<UserInfo> Verify(const std::string& token);
@@ -41,7 +45,6 @@ class TokenVerifier {
 
   StatusOr<Keys> KeysFor(const std::string& id);
   StatusOr<Keys> ReadKeys() const;
-  StatusOr<Json> Claims(const std::string& token);
   Status CheckClaims(const Json& claims, const std::string& issuer) const;
   // Whether the object of that name is there, and still the one of this uid.
   Status CheckBound(const Resource& resource, const Json& reference);
@@ -52,6 +55,9 @@ class TokenVerifier {
   const std::string namespace_;
   Mutex mutex_;
   Keys keys_ ABSL_GUARDED_BY(mutex_);
+  // The last time that they were read, if they could not be, and why: not asked for again at once.
+  absl::Duration failed_at_ ABSL_GUARDED_BY(mutex_) = -absl::InfiniteDuration();
+  Status failure_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace shirabe::kube

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <openssl/core_names.h>
+#include <openssl/ec.h>
 #include <openssl/ecdsa.h>
 #include <openssl/evp.h>
+#include <openssl/rsa.h>
 
 #include <memory>
 #include <string>

@@ -261,7 +261,16 @@ StatusOr<Resource> FakeCluster::FindResource(const std::string& api_version,
   return absl::NotFoundError("no kind " + kind + " in " + api_version + " on this server");
 }
 
-StatusOr<Json> FakeCluster::GetPath(const std::string&) { return Json::object(); }
+StatusOr<Json> FakeCluster::GetPath(const std::string& path) {
+  std::lock_guard lock(mutex_);
+  const auto found = published_.find(path);
+  return found == published_.end() ? Json::object() : found->second;
+}
+
+void FakeCluster::Publish(const std::string& path, Json document) {
+  std::lock_guard lock(mutex_);
+  published_[path] = std::move(document);
+}
 
 void FakeCluster::Put(const Resource& resource, Json object) {
   std::lock_guard lock(mutex_);

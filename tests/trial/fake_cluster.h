@@ -71,6 +71,8 @@ class FakeCluster : public Client {
   // Ends all watches; those that begin again find versions before now too old if `expire`.
   void BreakWatches(bool expire);
   void AddKind(const Resource& resource);
+  // What GetPath gives; else an empty object.
+  void Publish(const std::string& path, Json document);
   // A token that a TokenReview knows: bound to a pod, for the audience of pods.
   void SetToken(const std::string& token, const std::string& namespace_name,
                 const std::string& pod_uid);
@@ -104,6 +106,7 @@ class FakeCluster : public Client {
   std::map<Key, Json> objects_;
   std::vector<Change> changes_;
   std::map<std::string, std::string> logs_;
+  std::map<std::string, Json> published_;                              // by path
   std::map<std::string, std::pair<std::string, std::string>> tokens_;  // namespace and pod's uid
   std::vector<Resource> kinds_;
   std::map<std::string, int> calls_;

@@ -1,5 +1,6 @@
 // What sidecars tell the executor of their attempts, and what they are told.
 #include "absl/strings/escaping.h"
+#include "tests/kube/signed_tokens.h"
 #include "tests/support/paths.h"
 #include "tests/trial/kubernetes_fixture.h"
 #include "trial/kubernetes/cluster_actions.h"
@@ -261,6 +262,56 @@ TEST_F(PodTokenTest, APodIsKnownByItsOwnToken) {
   EXPECT_TRUE(absl::IsPermissionDenied(Sync(Nth(1), ""))) << "none";
   EXPECT_TRUE(absl::IsPermissionDenied(Sync(Nth(1), "guess")));
   EXPECT_TRUE(absl::IsUnauthenticated(Sync(Nth(1), Token(UidOf(PodOf(Nth(1))), "forged"))));
+}
+
+class SignedPodTokenTest : public PodTokenTest {
+ protected:
+  SignedPodTokenTest() {
+    cluster_.Publish("/.well-known/openid-configuration", {{"issuer", "https://cluster"}});
+    cluster_.Publish("/openid/v1/jwks", {{"keys", Json::array({key_.Published("P-256")})}});
+  }
+  static Json Claims(const std::string& pod_uid) {
+    return {{"iss", "https://cluster"},
+            {"aud", Json::array({"shirabe-pods"})},
+            {"exp", 4'000'000'000},
+            {"sub", "system:serviceaccount:" + kTuning.ns + ":default"},
+            {"kubernetes.io", {{"namespace", kTuning.ns}, {"pod", {{"uid", pod_uid}}}}}};
+  }
+  std::string Signed(const Json& claims) const { return key_.Token(claims, "ES256"); }
+
+  const kube::SigningKey key_{"one", "P-256"};
+};
+
+TEST_F(SignedPodTokenTest, WhatTheClusterHasSignedIsNotAskedAbout) {
+  Run(Nth(1));
+  Run(Nth(2));
+  const std::string token = Signed(Claims(UidOf(PodOf(Nth(1)))));
+  EXPECT_EQ(Sync(Nth(1), token), absl::OkStatus());
+  EXPECT_FALSE(Sync(Nth(2), token).ok()) << "of another attempt";
+  EXPECT_EQ(cluster_.Calls("review"), 0);
+}
+
+// What is not signed, or says something else, the API server is asked about as before; and here it
+// knows none of them.
+TEST_F(SignedPodTokenTest, NothingElseIsBelieved) {
+  Run(Nth(1));
+  const std::string uid = UidOf(PodOf(Nth(1)));
+  const std::pair<const char*, Json> lies[] = {{"/iss", "https://elsewhere"},
+                                               {"/aud", Json::array({"shirabe"})},
+                                               {"/exp", 1'000'000'000},
+                                               {"/kubernetes.io/namespace", "other"}};
+  int asked = 0;
+  for (const auto& [pointer, value] : lies) {
+    Json claims = Claims(uid);
+    claims[Json::json_pointer(pointer)] = value;
+    EXPECT_TRUE(absl::IsUnauthenticated(Sync(Nth(1), Signed(claims)))) << pointer;
+    EXPECT_EQ(cluster_.Calls("review"), ++asked) << pointer;
+  }
+  const kube::SigningKey other("one", "P-256");
+  EXPECT_TRUE(absl::IsUnauthenticated(Sync(Nth(1), other.Token(Claims(uid), "ES256"))));
+  const std::string token = Signed(Claims(uid));
+  EXPECT_TRUE(
+      absl::IsUnauthenticated(Sync(Nth(1), token.substr(0, token.size() - 8) + "AAAAAAAA")));
 }
 
 // Whoever may make pods in the namespace can copy all labels, and gets a token that is good.

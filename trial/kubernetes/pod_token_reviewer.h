@@ -1,7 +1,9 @@
 // Which pod a token is bound to: a projected token of its ServiceAccount, for our audience, which
-// stands in no specification and so is known only to the containers that mount it. Asked of the API
-// server, and believed for minutes: that an attempt is over is found out elsewhere. Used by the
-// executor `kubernetes`; thread-safe; calls block.
+// stands in no specification and so is known only to the containers that mount it. By the cluster's
+// signature, for the caller sees by its watch whether the pod is there; where that does not say it
+// (keys that may not be read, an issuer that publishes none), asked of the API server, and believed
+// for minutes: that an attempt is over is found out elsewhere. Used by the executor `kubernetes`;
+// thread-safe; calls block.
 #pragma once
 
 #include <string>
@@ -10,6 +12,7 @@
 #include "base/status.h"
 #include "kube/api_client.h"
 #include "kube/token_reviewer.h"
+#include "kube/token_verifier.h"
 
 namespace shirabe::trial {
 
@@ -18,9 +21,9 @@ class PodTokenReviewer {
   // Both outlive it. `only_namespace` as kube::ReviewOptions have it.
   PodTokenReviewer(kube::Client* client, Clock* clock, const std::string& only_namespace = "");
 
-  // Whether the token is that of this pod. kUnauthenticated for one that is not known, or not now:
-  // it is renewed while the pod lives. kPermissionDenied for another pod's. kUnavailable where the
-  // cluster cannot be asked.
+  // Whether the token is that of this pod, which is there. kUnauthenticated for one that is not
+  // known, or not now: it is renewed while the pod lives. kPermissionDenied for another pod's.
+  // kUnavailable where the cluster cannot be asked.
   Status Check(const std::string& token, const std::string& namespace_name,
                const std::string& pod_uid);
 
@@ -29,6 +32,11 @@ class PodTokenReviewer {
   static std::string ClaimedPod(const std::string& token);
 
  private:
+  // Whether the cluster has signed that it is.
+  bool IsSigned(const std::string& token, const std::string& namespace_name,
+                const std::string& pod_uid);
+
+  kube::TokenVerifier verifier_;
   kube::TokenReviewer reviewer_;
 };
 
