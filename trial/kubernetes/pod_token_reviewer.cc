@@ -33,21 +33,27 @@ std::string Extra(const kube::UserInfo& user_info, const char* name) {
 
 PodTokenReviewer::PodTokenReviewer(kube::Client* client, Clock* clock,
                                    const std::string& only_namespace)
-    : verifier_(client, clock, kPodAudience, only_namespace),
+    : clock_(clock),
+      verifier_(client, clock, kPodAudience, only_namespace),
       reviewer_(client, clock,
                 {.audience = kPodAudience, .only_namespace = only_namespace, .limits = kLimits}) {}
 
-bool PodTokenReviewer::IsSigned(const std::string& token, const std::string& namespace_name,
-                                const std::string& pod_uid) {
-  if (token.size() > kMaxTokenBytes || pod_uid.empty()) return false;
+std::string PodTokenReviewer::SignedPod(const std::string& token) {
+  if (token.size() > kMaxTokenBytes) return "";
+  if (auto kept = signed_.Find(token, clock_->Monotonic())) return **std::move(kept);
   const StatusOr<Json> claims = verifier_.Claims(token);
-  return claims.ok() && Text(*claims, {"kubernetes.io", "namespace"}) == namespace_name &&
-         Text(*claims, {"kubernetes.io", "pod", "uid"}) == pod_uid;
+  if (!claims.ok()) return "";
+  const std::string uid = Text(*claims, {"kubernetes.io", "pod", "uid"});
+  if (uid.empty()) return "";
+  const std::string pod = absl::StrCat(Text(*claims, {"kubernetes.io", "namespace"}), "/", uid);
+  signed_.Keep(token, pod, clock_->Monotonic() + kLimits.ttl);
+  return pod;
 }
 
 Status PodTokenReviewer::Check(const std::string& token, const std::string& namespace_name,
                                const std::string& pod_uid) {
-  if (IsSigned(token, namespace_name, pod_uid)) return absl::OkStatus();
+  const std::string pod = absl::StrCat(namespace_name, "/", pod_uid);
+  if (!pod_uid.empty() && SignedPod(token) == pod) return absl::OkStatus();
   ASSIGN_OR_RETURN(const kube::UserInfo user_info, reviewer_.Review(token, pod_uid));
   const bool of_namespace =
       absl::StartsWith(user_info.name, absl::StrCat("system:serviceaccount:", namespace_name, ":"));

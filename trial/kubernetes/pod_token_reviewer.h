@@ -13,6 +13,7 @@
 #include "kube/api_client.h"
 #include "kube/token_reviewer.h"
 #include "kube/token_verifier.h"
+#include "kube/ttl_cache.h"
 
 namespace shirabe::trial {
 
@@ -32,11 +33,12 @@ class PodTokenReviewer {
   static std::string ClaimedPod(const std::string& token);
 
  private:
-  // Whether the cluster has signed that it is.
-  bool IsSigned(const std::string& token, const std::string& namespace_name,
-                const std::string& pod_uid);
+  // NAMESPACE/UID of the pod that the cluster has signed it for; "" = it has not, or not for one.
+  std::string SignedPod(const std::string& token);
 
+  Clock* const clock_;
   kube::TokenVerifier verifier_;
+  kube::TtlCache<StatusOr<std::string>> signed_;  // by token
   kube::TokenReviewer reviewer_;
 };
 
