@@ -207,7 +207,9 @@ Status StoreClient::DeleteExperiment(const v1::DeleteRequest& request, const Wai
   *intent.mutable_actor() = request.actor();
   Status sent = Send(key, intent);
   // Asked for before; its files may still be on their way.
-  const bool going = absl::IsNotFound(sent) && controller_ != nullptr && controller_->Owns(key);
+  const bool going =
+      absl::IsNotFound(sent) && controller_ != nullptr && controller_->Owns(key) &&
+      (!controller_->Await(key, absl::ZeroDuration()).ok() || !leftover_files_.Check(key).ok());
   if (!sent.ok() && !going) return sent;
   ASSIGN_OR_RETURN(const Owner owner, MayOwn());
   const absl::Duration deadline = options_.clock->Monotonic() + patience;
