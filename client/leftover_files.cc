@@ -20,6 +20,7 @@
 #include "base/open_beneath.h"
 #include "base/text/number.h"
 #include "experiment/conditions.h"
+#include "trial/local/supervisor_records.h"
 #include "trial/pod/file_mirror.h"
 
 namespace shirabe::client {
@@ -195,6 +196,10 @@ Status StaleFiles::SetAside(const ExperimentKey& key, const KnownTrials& known) 
       RETURN_IF_ERROR(Move(layout_->TrialDir(*trial)));
       continue;
     }
+    if (IsOfAnother(*trial, attempts->second)) {
+      RETURN_IF_ERROR(Move(layout_->TrialDir(*trial)));
+      continue;
+    }
     for (const std::string& below : SubfoldersOf(layout_->TrialDir(*trial))) {
       const auto attempt = ParseAttemptName(below, key.ns);
       if (!attempt || attempt->trial != *trial) continue;
@@ -203,6 +208,15 @@ Status StaleFiles::SetAside(const ExperimentKey& key, const KnownTrials& known) 
     }
   }
   return absl::OkStatus();
+}
+
+// What has no record of a process, as the copies of a pod's files, is told apart by its name alone.
+bool StaleFiles::IsOfAnother(const TrialKey& trial, const KnownIds& known) const {
+  return std::any_of(known.begin(), known.end(), [&](const auto& one) {
+    const auto& [number, id] = one;
+    const auto record = trial::ReadPidRecord(layout_->Paths({trial, number}).dir);
+    return !id.empty() && record.ok() && record->id != id;
+  });
 }
 
 Status StaleFiles::Move(const std::string& path) {

@@ -50,11 +50,15 @@ class LeftoverFiles {
 Status RemoveOldLogs(Client& client, const trial::FileLayout& layout, int64_t bytes);
 
 // Files of trials and attempts that a restored store does not know: those that came after the
-// backup was taken. A new attempt of the same number could not start where they lie, so they are
-// set aside, and put back if the restore fails after all. Used by client/store_backup; one thread.
+// backup was taken, also of an experiment that was deleted and made again under its name. A new
+// attempt of the same number could not start where they lie, and an old one would show another's
+// log, so they are set aside, and put back if the restore fails after all. Used by
+// client/store_backup; one thread.
 
-// What a backup has: the numbers of attempts by trial.
-using KnownTrials = std::map<int64_t, std::set<int32_t>>;
+// What a backup has: the attempts of each trial by their number, with the id (trial::AttemptId)
+// that stands in their folder; "" = none is known.
+using KnownIds = std::map<int32_t, std::string>;
+using KnownTrials = std::map<int64_t, KnownIds>;
 using KnownAttempts = std::map<ExperimentKey, KnownTrials>;
 
 class StaleFiles {
@@ -73,6 +77,8 @@ class StaleFiles {
 
  private:
   Status SetAside(const ExperimentKey& key, const KnownTrials& known);
+  // Whether an attempt of the same number lies there, of another experiment of that name.
+  bool IsOfAnother(const TrialKey& trial, const KnownIds& known) const;
   Status Move(const std::string& path);
 
   const trial::FileLayout* const layout_;

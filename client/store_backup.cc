@@ -20,6 +20,7 @@
 #include "db/maintenance.h"
 #include "experiment/conditions.h"
 #include "trial/file_layout.h"
+#include "trial/local/supervisor_records.h"
 
 namespace shirabe::client {
 namespace {
@@ -149,12 +150,15 @@ StatusOr<BackupInfo> ReadAll(db::BackupReader& reader, const std::set<Experiment
     if (filter.IsWanted(record)) db::CountRecord(record, &info.counts);
     Learn(record, info);
     if (known == nullptr || info.experiments.empty()) continue;
-    KnownTrials& trials = (*known)[info.experiments.back().key];
+    const ExperimentKey& key = info.experiments.back().key;
+    KnownTrials& trials = (*known)[key];
     const int32_t follow_ups = record.experiment().status().shirabe().on_success().attempts();
-    for (int32_t i = 1; i <= follow_ups; ++i) trials[kFollowUpNumber].insert(i);
+    for (int32_t i = 1; i <= follow_ups; ++i) trials[kFollowUpNumber][i];
     if (record.has_trial()) trials[record.trial().number()];
     if (record.has_attempt()) {
-      trials[record.attempt().trial()].insert(record.attempt().number());
+      const v1::Attempt& attempt = record.attempt();
+      trials[attempt.trial()][attempt.number()] =
+          trial::AttemptId({{key, attempt.trial()}, attempt.number()}, attempt.token());
     }
   }
   return info;

@@ -23,6 +23,7 @@ namespace {
 
 using nlohmann::json;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 using Words = std::vector<std::string>;
 
@@ -159,6 +160,28 @@ TEST_F(BackupTest, TakenWhileAServerWritesItGoesOnElsewhereAndInPlace) {
       << cli_.Run({"events", "many"}).out << cli_.Run({"get", "trials", "many"}).out;
   Stop(*server);
   ExpectEnded("many");
+}
+
+// Deleted and made again under its name, it has the same numbers, and other files.
+TEST_F(BackupTest, FilesOfAnotherRunAreNotThoseOfTheRestoredOne) {
+  const auto run = [&](const std::string& which) {
+    return cli_.Run(
+        {"run", "--name", "m", "--param", "x=0..1", "--minimize", "loss", "--max-trials", "1", "--",
+         "/bin/sh", "-c",
+         "echo of-" + which + " > $SHIRABE_OUTPUT_DIR/model; echo of-" + which + " loss={x}"});
+  };
+  const std::string file = cli_.Path("backup");
+  ASSERT_EQ(run("first").code, 0);
+  ASSERT_EQ(cli_.Run({"backup", file}).code, 0);
+  ASSERT_EQ(cli_.Run({"restore", file, "--replace"}).code, 0);
+  EXPECT_THAT(cli_.Run({"logs", "m-1"}).out, HasSubstr("of-first")) << "its own stay";
+  ASSERT_EQ(cli_.Run({"delete", "m"}).code, 0);
+  ASSERT_EQ(run("second").code, 0);
+  const Outcome restored = cli_.Run({"restore", file, "--replace"});
+  ASSERT_EQ(restored.code, 0) << restored.err;
+  EXPECT_THAT(restored.err, HasSubstr("/home/replaced/"));
+  EXPECT_THAT(cli_.Run({"logs", "m-1"}).out, Not(HasSubstr("of-second")));
+  EXPECT_NE(cli_.Run({"cp", "m/1/output", cli_.Path("d")}).code, 0);
 }
 
 TEST_F(BackupTest, FromSqliteIntoPostgresAndBack) {
