@@ -35,7 +35,8 @@ StatusOr<TableText> Split(const std::string& path, const std::string& text) {
     begun = false;
     first_line = line;
   };
-  for (size_t i = 0; i < text.size(); ++i) {
+  constexpr char kByteOrderMark[] = "\xEF\xBB\xBF";  // as Excel writes it
+  for (size_t i = absl::StartsWith(text, kByteOrderMark) ? 3 : 0; i < text.size(); ++i) {
     const char c = text[i];
     if (c == '\n') ++line;
     if (quoted) {

@@ -176,8 +176,9 @@ Status Reader::ReadParameters(const Study& study) {
   }
 }
 
-// Trial, step, value and number of the objective; a value that is not a finite number is NULL, or
-// says so by its type.
+// Trial, step, value and number of the objective, and whether the value is NULL: one that is not a
+// finite number is, and says which by its type. Where that is the result, what came before it is
+// none.
 Status Reader::ReadPoints(const Study& study, const std::vector<Objective>& objectives,
                           const std::string& sql) {
   auto rows = file_->Prepare(sql);
@@ -191,22 +192,28 @@ Status Reader::ReadPoints(const Study& study, const std::vector<Objective>& obje
         objective >= static_cast<int64_t>(objectives.size())) {
       continue;
     }
-    trial->second.points.push_back({objectives[objective].metric, rows.Int(1), rows.Double(2)});
+    auto& points = trial->second.points;
+    const std::string& metric = objectives[objective].metric;
+    if (rows.Int(4) == 0) {
+      points.push_back({metric, rows.Int(1), rows.Double(2)});
+    } else {
+      std::erase_if(points, [&](const auto& point) { return point.metric == metric; });
+    }
   }
 }
 
 Status Reader::ReadValues(const Study& study, const std::vector<Objective>& objectives) {
   RETURN_IF_ERROR(ReadPoints(
       study, objectives,
-      "SELECT v.trial_id, v.step, v.intermediate_value, 0 FROM trial_intermediate_values v"
+      "SELECT v.trial_id, v.step, v.intermediate_value, 0, 0 FROM trial_intermediate_values v"
       " JOIN trials t ON t.trial_id = v.trial_id WHERE t.study_id = ?"
       " AND v.intermediate_value IS NOT NULL ORDER BY v.step"));
   // The result comes after all that was reported on the way.
   return ReadPoints(
       study, objectives,
       "SELECT v.trial_id, 1 + (SELECT coalesce(max(step), 0) FROM trial_intermediate_values i"
-      " WHERE i.trial_id = v.trial_id), v.value, v.objective FROM trial_values v"
-      " JOIN trials t ON t.trial_id = v.trial_id WHERE t.study_id = ? AND v.value IS NOT NULL");
+      " WHERE i.trial_id = v.trial_id), v.value, v.objective, v.value IS NULL FROM trial_values v"
+      " JOIN trials t ON t.trial_id = v.trial_id WHERE t.study_id = ?");
 }
 
 // What a trial says of its constraints: a list of a sampler's constraints_func, whose entries have

@@ -130,6 +130,23 @@ TEST_F(ImportTest, AStudyOfOptunaBecomesAnEndedExperiment) {
   EXPECT_EQ(again.code(), absl::StatusCode::kAlreadyExists);
 }
 
+// Optuna keeps an infinity as NULL: what was reported before it is not the trial's result.
+TEST_F(ImportTest, ATrialOfOptunaThatDivergedHasNoResult) {
+  const std::string diverged =
+      "UPDATE trial_values SET value = NULL, value_type = 'INF_POS' WHERE trial_id = 1;";
+  const std::string path = Sqlite("inf.db", absl::StrCat(kOptunaTables, kOptunaRows, diverged));
+  auto studies = ReadOptuna(path, "");
+  ASSERT_TRUE(studies.ok()) << studies.status();
+  const auto client = Store((*studies)[0]);
+  const ExperimentKey key{"default", "my-study-1"};
+  const auto trial = client->GetTrial({key, 1});
+  ASSERT_TRUE(trial.ok()) << trial.status();
+  EXPECT_EQ(trial->phase(), v1::TRIAL_SUCCEEDED);
+  EXPECT_TRUE(trial->infeasible());
+  EXPECT_FALSE(trial->has_objective());
+  EXPECT_EQ(client->GetExperiment(key)->status().current_optimal_trial().number(), 2);
+}
+
 TEST_F(ImportTest, WhatIsNoStudyIsRefusedInWords) {
   EXPECT_EQ(ReadOptuna(folder_ + "/nothing", "").status().code(), absl::StatusCode::kNotFound);
   const std::string other = Sqlite("other.db", "CREATE TABLE t (x)");
@@ -319,6 +336,8 @@ TEST_F(ImportTest, ATableBecomesTheSpaceThatHoldsIt) {
 
 TEST_F(ImportTest, ATableWithMistakesNamesTheLine) {
   const CsvOptions options{.name = "t", .metric = "loss"};
+  const auto marked = ReadCsv("t.csv", "\xEF\xBB\xBFloss,a\n1,2\n3,4\n", options);
+  EXPECT_TRUE(marked.ok()) << marked.status() << ": the mark of Excel is no part of a name";
   const auto message = [&](const std::string& text) {
     return Message(ReadCsv("t.csv", text, options).status());
   };
