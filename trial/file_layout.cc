@@ -110,7 +110,9 @@ void FileLayout::KeepPrivate() const {
     return home ? StatusOr<bool>(true) : MakePrivate(home_ + "/trials", /*change=*/true);
   }();
   if (kept.ok() && *kept) return;
-  Log(LogLevel::kWarning, "other users may read logs and checkpoints: chmod 700 the directory",
+  Log(LogLevel::kWarning,
+      kept.ok() ? "other users may read logs and checkpoints: chmod 700 the directory"
+                : "failed to keep logs and checkpoints from other users",
       {{"directory", home_}, {"error", Message(kept.status())}});
 }
 

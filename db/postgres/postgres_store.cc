@@ -339,6 +339,7 @@ StatusOr<bool> PostgresStore::ReleaseSpace() {
 }
 
 StatusOr<int64_t> PostgresStore::AwaitChange(int64_t after, absl::Duration timeout) {
+  if (timeout <= absl::ZeroDuration()) return Revision();  // what is told of may be older
   {
     const MutexLock lock(mutex_);
     if (listener_ == nullptr) {

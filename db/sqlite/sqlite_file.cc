@@ -50,8 +50,8 @@ Status SqliteFile::OpenForWriting() {
 }
 
 Status SqliteFile::OpenForReading() {
-  std::error_code ignored;
-  if (!std::filesystem::exists(options_.path, ignored)) {
+  std::error_code error;  // a folder that may not be searched, say, which opening it tells
+  if (!std::filesystem::exists(options_.path, error) && !error) {
     return absl::NotFoundError(absl::StrCat("no database at ", options_.path,
                                             ": \"shirabe run\" creates one, or name another "
                                             "with --db"));

@@ -53,6 +53,7 @@ TEST_P(StoreContract, WakesForWhatAnotherProcessCommits) {
   if (!CanShare()) GTEST_SKIP() << "memory: is of one process";
   const auto other = OpenAgain();
   int64_t seen = Create();
+  EXPECT_EQ(*other->AwaitChange(-1, absl::ZeroDuration()), seen) << "of a process that begins";
   EXPECT_EQ(*other->AwaitChange(0, kLong), seen);
   std::thread writer([&] {
     for (int i = 0; i < 20; ++i) {

@@ -362,6 +362,9 @@ TEST_F(SqliteFaults, SaysWhatMayNotBeWrittenOrRead) {
             0);
   ASSERT_EQ(chmod(path_.c_str(), 0), 0);
   EXPECT_EQ(AsNobody([&] { return Denied(OpenIt(true).status(), path_); }), 0);
+  ASSERT_EQ(chmod(folder_.c_str(), 0700), 0);
+  EXPECT_EQ(AsNobody([&] { return Denied(OpenIt(true).status(), path_); }), 0)
+      << "it is there, for all that is known";
   ASSERT_EQ(chmod(folder_.c_str(), 0755), 0);
 }
 
