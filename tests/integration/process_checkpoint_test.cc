@@ -330,6 +330,22 @@ TEST_F(ProcessCheckpointTest, AFullDiskDelaysItsOwnAttemptOnly) {  // F14
   EXPECT_EQ(umount2(dir.c_str(), MNT_DETACH), 0);
 }
 
+// Of no experiment's doing: it may start once the machine has been mended.
+TEST_F(ProcessCheckpointTest, AFolderThatMayNotBeWrittenIsNoErrorOfTheTrial) {
+  ASSERT_EQ(Run(Attempt(1), Script("true")).exit_code, 0);
+  const std::string dir =
+      fs::path(harness_.executor().Paths(Attempt(2)).dir).parent_path().string();
+  ASSERT_TRUE(MakeDirs(dir).ok());
+  if (mount("none", dir.c_str(), "tmpfs", MS_RDONLY, nullptr) != 0) {
+    GTEST_SKIP() << "mounting a tmpfs is not permitted here: a read-only disk is not tried";
+  }
+  const Status refused = harness_.Start(Attempt(2), Script("true"));
+  EXPECT_TRUE(absl::IsUnavailable(refused)) << refused;
+  EXPECT_THAT(Message(refused), HasSubstr(dir));
+  EXPECT_EQ(umount2(dir.c_str(), MNT_DETACH), 0);
+  EXPECT_EQ(Run(Attempt(2), Script("true")).exit_code, 0);
+}
+
 TEST_F(ProcessCheckpointTest, AFullDiskThatIsCleanedUpCostsNothing) {
   ASSERT_TRUE(harness_.Start(Attempt(1), Waiting("true", "true")).ok());
   const std::string dir = harness_.executor().Paths(Attempt(1)).checkpoint_dir;

@@ -41,7 +41,11 @@ Launcher::Launcher(const ExecutorOptions& options)
 
 StatusOr<AttemptProcess> Launcher::Prepare(const AttemptRequest& request,
                                            const std::string& id) const {
-  ASSIGN_OR_RETURN(const bool fresh, layout_.Create(request.key));
+  const StatusOr<bool> made = layout_.Create(request.key);
+  // Of this machine and of no experiment, as a full disk is: it waits until the rights are mended.
+  if (absl::IsPermissionDenied(made.status()))
+    return absl::UnavailableError(Message(made.status()));
+  ASSIGN_OR_RETURN(const bool fresh, made);
   if (fresh) return AttemptProcess();
   return Find(layout_.Paths(request.key).dir, id);
 }
