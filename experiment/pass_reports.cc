@@ -126,8 +126,13 @@ StatusOr<ReportReply> ProcessReport(const PassInput& in, const Report& report, D
   const v1::Attempt& attempt = found->second.open->record;
   const bool other = (report.attempt != 0 && report.attempt != attempt.number()) ||
                      (!report.token.empty() && report.token != attempt.token());
-  if (other || edit.trial.memory().reported_end || attempt.state() != v1::ATTEMPT_RUNNING) {
+  if (other || attempt.state() != v1::ATTEMPT_RUNNING) {
     return NotCurrent(report.trial, report.attempt == 0 ? attempt.number() : report.attempt);
+  }
+  // Whether it says the same is known once the first end is stored: see ProcessLateReport.
+  if (edit.trial.memory().reported_end) {
+    return absl::UnavailableError(absl::StrCat("the end of trial ", TrialName(report.trial),
+                                               " is just being stored; try again"));
   }
   // What has no step counts on from there.
   if (attempt.begin_untold()) {

@@ -17,6 +17,7 @@
 #include "cmd/verb_flags.h"
 #include "cmd/verbs/page/report.h"
 #include "cmd/verbs/trial_token.h"
+#include "experiment/spec/objective_value.h"
 
 namespace shirabe::cmd {
 namespace {
@@ -96,6 +97,22 @@ Status AddStep(client::Client& client, Report& report) {
   return absl::OkStatus();
 }
 
+// A trial that was stopped takes no result but the last that it has.
+Status CheckCounts(const Session& session, const Report& report, const std::string& stop) {
+  if (stop.empty()) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const v1::Trial trial, session.client->GetTrial(report.trial));
+  const bool has_all =
+      trial.phase() == v1::TRIAL_EARLY_STOPPED && !report.points.empty() &&
+      std::all_of(report.points.begin(), report.points.end(), [&](const auto& point) {
+        const v1::Metric* known = experiment::FindMetric(trial.observation(), point.metric);
+        return known != nullptr && known->latest() == point.value;
+      });
+  if (!client::IsTerminal(trial.phase()) || has_all) return absl::OkStatus();
+  return absl::AlreadyExistsError(absl::StrCat("trial ", TrialName(report.trial),
+                                               " was stopped before (", stop,
+                                               "): this result does not count"));
+}
+
 // As it is afterwards.
 Status PrintTold(const Session& session, const TrialKey& key, const std::string& output) {
   ASSIGN_OR_RETURN(const v1::Experiment experiment, session.client->GetExperiment(key.experiment));
@@ -135,8 +152,9 @@ StatusOr<int> Tell(const Arguments& arguments) {
   ASSIGN_OR_RETURN(Report report,
                    MakeReport(session, flags, flags.failed ? End::kFailed : End::kCompleted));
   RETURN_IF_ERROR(AddStep(*session.client, report));
-  RETURN_IF_ERROR(session.client->Tell(report).status());
+  ASSIGN_OR_RETURN(const auto told, session.client->Tell(report));
   RETURN_IF_ERROR(PrintTold(session, report.trial, flags.output));
+  RETURN_IF_ERROR(CheckCounts(session, report, told.stop));
   return kOk;
 }
 

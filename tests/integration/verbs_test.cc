@@ -268,6 +268,11 @@ TEST_F(VerbsTest, AskReportAndTellRunAnExperiment) {
   One({"tell", "asked/1", "loss=0.25", "--token", "00"}, 6);
   One({"tell", "asked/9", "loss=1"}, 3);
   One({"tell", "asked/1", "--failed", "--completed"}, 2);
+  One({"ask", "asked", "--caller", "w"});
+  One({"report", "asked/2", "loss=0.5"});
+  One({"stop", "asked/2"});
+  EXPECT_THAT(One({"tell", "asked/2", "loss=0.5"}), HasSubstr("trial/asked-2 EarlyStopped"));
+  One({"tell", "asked/2", "loss=0.1"}, 4);
 }
 
 TEST_F(VerbsTest, AnExperimentThatIsToldToItsEndHasNoFurtherTrial) {
