@@ -42,7 +42,7 @@ std::optional<Plan::Ending> DecideRule(const PlanInput& input) {
   const auto rule = DecideStopRule(*input.experiment, input.now);
   if (!rule) return std::nullopt;
   const bool found = input.experiment->status().current_optimal_trial().has_objective();
-  return Plan::Ending{found, ReasonOf(*rule), rule->message(), rule};
+  return Plan::Ending{found, ReasonOf(*rule), rule->message() + BestWords(*input.experiment), rule};
 }
 
 // One trial has to reach the goals of all objectives that have one: if any does, one of the front
@@ -76,7 +76,7 @@ std::optional<Plan::Ending> DecideGoal(const v1::Experiment& experiment) {
                           FormatNumber(best.objective())};
 }
 
-// The rules in Katib's order: goal, too many failures, enough trials, nothing left to try.
+// The rules in Katib's order: goal, too many failures, enough trials, nothing left to try; and ours.
 std::optional<Plan::Ending> DecideEnding(const PlanInput& input) {
   const v1::ExperimentSpec& spec = input.experiment->spec();
   const v1::ExperimentStatus& status = input.experiment->status();
@@ -94,6 +94,10 @@ std::optional<Plan::Ending> DecideEnding(const PlanInput& input) {
                         CountedAsFailed(status), spec.max_failed_trial_count())};
   }
   if (auto spent = DecideBudget(input)) return spent;
+  // Before what follows: trials that are stopped by that are done as well.
+  if (status.shirabe().stopping()) {
+    return Plan::Ending{best.has_objective(), "ExperimentStopped", status.shirabe().stop_reason()};
+  }
   if (spec.has_max_trial_count() && Completed(status) >= spec.max_trial_count()) {
     return Plan::Ending{true, "ExperimentMaxTrialsReached",
                         absl::StrFormat("%d trials are done", Completed(status))};
@@ -101,9 +105,6 @@ std::optional<Plan::Ending> DecideEnding(const PlanInput& input) {
   if (status.shirabe().exhausted() && input.live.empty()) {
     return Plan::Ending{true, "ExperimentSuggestionEndReached",
                         "the algorithm has no further point: " + status.shirabe().waiting()};
-  }
-  if (status.shirabe().stopping()) {
-    return Plan::Ending{best.has_objective(), "ExperimentStopped", status.shirabe().stop_reason()};
   }
   return DecideRule(input);
 }

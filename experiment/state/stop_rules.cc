@@ -36,17 +36,6 @@ v1::StopRule MakeRule(const char* name, double threshold, double value,
   return rule;
 }
 
-// "; best loss 0.12 of trial digits-7"
-std::string BestWords(const v1::Experiment& experiment) {
-  const v1::OptimalTrial& best = experiment.status().current_optimal_trial();
-  if (!best.has_objective()) {
-    return CountResults(experiment.status()) > 0 ? "; no trial keeps spec.shirabe.constraints"
-                                                 : "; no trial has a result";
-  }
-  return absl::StrCat("; best ", experiment.spec().objective().objective_metric_name(), " ",
-                      FormatNumber(best.objective()), " of trial ", best.best_trial_name());
-}
-
 std::optional<v1::StopRule> CheckTime(const v1::Experiment& experiment, absl::Time now) {
   const v1::SearchLimits& limits = experiment.spec().shirabe().limits();
   const double spent = SecondsSpent(experiment, now);
@@ -54,7 +43,7 @@ std::optional<v1::StopRule> CheckTime(const v1::Experiment& experiment, absl::Ti
   v1::StopRule rule = MakeRule(kExperimentSeconds, limits.experiment_seconds(), spent, experiment);
   rule.set_message(absl::StrCat(absl::FormatDuration(absl::Seconds(limits.experiment_seconds())),
                                 " have passed since the first trial, without pauses (",
-                                kExperimentSeconds, ")", BestWords(experiment)));
+                                kExperimentSeconds, ")"));
   return rule;
 }
 
@@ -69,7 +58,7 @@ std::optional<v1::StopRule> CheckImprovement(const v1::Experiment& experiment) {
   rule.set_message(absl::StrCat(
       without, " results in a row were no improvement",
       stop.min_improvement() > 0 ? " by more than " + FormatNumber(stop.min_improvement()) : "",
-      " (", kNoImprovement, " ", stop.no_improvement_trials(), ")", BestWords(experiment)));
+      " (", kNoImprovement, " ", stop.no_improvement_trials(), ")"));
   return rule;
 }
 
@@ -85,12 +74,21 @@ std::optional<v1::StopRule> CheckRegret(const v1::Experiment& experiment) {
   rule.set_results(known.results());
   rule.set_message(absl::StrCat("the best value is within ", absl::StrFormat("%.4g", known.bound()),
                                 " of the optimum, by the model of ", known.results(), " results (",
-                                kRegret, " ", FormatNumber(stop.regret_below()), ")",
-                                BestWords(experiment)));
+                                kRegret, " ", FormatNumber(stop.regret_below()), ")"));
   return rule;
 }
 
 }  // namespace
+
+std::string BestWords(const v1::Experiment& experiment) {
+  const v1::OptimalTrial& best = experiment.status().current_optimal_trial();
+  if (!best.has_objective()) {
+    return CountResults(experiment.status()) > 0 ? "; no trial keeps spec.shirabe.constraints"
+                                                 : "; no trial has a result";
+  }
+  return absl::StrCat("; best ", experiment.spec().objective().objective_metric_name(), " ",
+                      FormatNumber(best.objective()), " of trial ", best.best_trial_name());
+}
 
 int64_t CountResults(const v1::ExperimentStatus& status) {
   return status.trials_succeeded() + status.trials_early_stopped() -

@@ -23,6 +23,10 @@ int64_t CountResults(const v1::ExperimentStatus& status);
 // nullopt: none.
 std::optional<v1::StopRule> DecideStopRule(const v1::Experiment& experiment, absl::Time now);
 
+// What was found, to follow the message of a rule: "; best loss 0.12 of trial digits-7". Of now:
+// trials that run when a rule ends the experiment may still give a result.
+std::string BestWords(const v1::Experiment& experiment);
+
 // The reason of the condition that the experiment then gets.
 std::string ReasonOf(const v1::StopRule& rule);
 

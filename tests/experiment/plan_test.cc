@@ -232,6 +232,18 @@ TEST_F(PlanTest, AnEndedExperimentOnlyStops) {
   EXPECT_EQ(plan.suggest, 0);
 }
 
+// Its last trials are done, too, once they are stopped: that is not what has ended it.
+TEST_F(PlanTest, OneThatIsStoppedWithAllItsTrialsMadeWasStopped) {
+  spec().set_max_trial_count(2);
+  status().set_trials_killed(2);
+  status().mutable_shirabe()->set_stopping(true);
+  status().mutable_shirabe()->set_stop_reason("stopped by ann");
+  const Plan plan = Make();
+  ASSERT_TRUE(plan.ending);
+  EXPECT_EQ(plan.ending->reason, "ExperimentStopped");
+  EXPECT_FALSE(plan.ending->succeeded) << "nothing was found";
+}
+
 TEST_F(PlanTest, ATemplateThatCannotRunFailsTheExperiment) {
   status().mutable_shirabe()->set_fatal("no command");
   const Plan plan = Make();
