@@ -209,6 +209,32 @@ print([(t.number, t.state.name) for t in study.trials])
         out = self.run_text(text, "again")
         self.assertEqual(eval(out), [(n, "COMPLETE") for n in range(4)])
 
+    def test_attributes_are_numbers_of_any_library_and_others_are_refused_at_once(self):
+        study = optuna.create_study()
+
+        def objective(trial):
+            trial.set_user_attr("acc", Scalar(0.5))
+            trial.set_user_attr("all", {"of": (Scalar(1), None)})
+            kept = [1]
+            trial.set_user_attr("kept", kept)
+            kept.append(object())  # after it was stored
+            for value in ({1}, [Array(1)], object()):
+                with self.assertRaisesRegex(TypeError, "'bad' is a (set|list|object) .*no (set|Arr|obj)"):
+                    trial.set_user_attr("bad", value)
+            return plane(trial)
+
+        study.optimize(objective, n_trials=3)
+        with self.assertRaisesRegex(TypeError, "'s' is a set"):
+            study.optimize(lambda trial: trial.set_user_attr("s", set()) or plane(trial), n_trials=3)
+        study.optimize(objective, n_trials=1)
+        self.assertEqual("".join(t.state.name[0] for t in study.trials), "CCCFC")
+        attrs = {"acc": 0.5, "all": {"of": [1, None]}, "kept": [1]}
+        self.assertEqual([study.trials[n].user_attrs for n in (0, 2, 4)], [attrs] * 3)
+        study.set_user_attr("acc", Scalar(0.5))
+        self.assertEqual(study.user_attrs, {"acc": 0.5})
+        with self.assertRaisesRegex(TypeError, "'s' is a set"):
+            study.set_user_attr("s", set())
+
     def test_an_interrupt_ends_it_as_in_optuna(self):
         study = optuna.create_study()
 
@@ -221,6 +247,22 @@ print([(t.number, t.state.name) for t in study.trials])
             study.optimize(objective, n_trials=9)
         study.optimize(plane, n_trials=2)
         self.assertEqual([t.state.name for t in study.trials], ["COMPLETE"] * 4)
+
+
+class Array:
+    """As NumPy's and PyTorch's."""
+
+    shape = (1,)
+
+    def __init__(self, value):
+        self._value = value
+
+    def item(self):
+        return self._value
+
+
+class Scalar(Array):
+    shape = ()
 
 
 def both(trial):

@@ -33,7 +33,7 @@ from .pruners import BasePruner, MedianPruner
 from .results import best_trials, check_constraints, is_feasible, read_values
 from .running import Callback, Run, last_report
 from .samplers import BaseSampler
-from .trial import FrozenTrial, Trial, TrialState
+from .trial import FrozenTrial, Trial, TrialState, stored_attribute
 
 __all__ = ["MaxTrialsCallback", "Study", "StudyDirection"]
 
@@ -94,8 +94,8 @@ class Study:
         return dict(self.engine.user_attrs)
 
     def set_user_attr(self, key: str, value: Any) -> None:
-        """Kept with the study, if it is made of what JSON has."""
-        self.engine.user_attrs[key] = value
+        """Kept with the study. TypeError for what JSON has not; a number of NumPy is one."""
+        self.engine.user_attrs.update(stored_attribute(key, value))
         self.engine.write_meta()
 
     # ---- results -------------------------------------------------------------------------------
