@@ -9,7 +9,7 @@ import time
 import unittest
 import unittest.mock
 
-from support import SdkTest, bowl, dies, exits, is_killed, told
+from support import SdkTest, bowl, dies, exits, is_killed, slow_first, told
 
 import shirabe
 from shirabe.connection import Connection
@@ -120,6 +120,18 @@ class Works(OptimizeTest):
         self.assertTrue(stopped)
         self.assertTrue(all(t.value == t.params["x"] and "median" in t.reason for t in stopped))
         self.assertEqual(best.best.state, "done")
+
+    def test_what_still_runs_when_the_goal_is_reached_is_stopped_and_not_failed(self):
+        for workers in ("threads", "processes"):
+            found = self.optimize(
+                slow_first, goal=0.5, parallel=2, trials=6, max_failed=0, workers=workers
+            )
+            self.assertEqual(found.ended, "goal")
+            first = found.trials[0]
+            self.assertEqual((first.state, first.value), ("stopped", None))
+            self.assertEqual(first.reason, "the search ended before this trial did")
+            self.assertIn("1 stopped", repr(found))
+            self.assertEqual(found.value, 0.1)
 
     def test_goal_timeout_grid_and_first(self):
         self.assertEqual(self.optimize(lambda x: x, goal=0.9, trials=200).ended, "goal")

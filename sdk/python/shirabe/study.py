@@ -30,7 +30,18 @@ _WAIT = 0.25  # seconds that the child may take to answer with a point; then Ctr
 _FIRST_PAUSE, _LAST_PAUSE = 0.001, 0.01  # seconds between two looks where it has none for now
 _LOOKS = 1.0  # seconds until those of workers that have died are looked for, and it is asked less
 _REST = 0.2  # seconds between two looks then
-_STATES = {"Succeeded": VALUE, "EarlyStopped": STOPPED, "Running": OPEN, "Pending": OPEN}
+_STATES = {
+    "Succeeded": VALUE,
+    "EarlyStopped": STOPPED,
+    "Killed": STOPPED,
+    "Running": OPEN,
+    "Pending": OPEN,
+}
+_STOPPED_BY = {
+    "ExperimentEnded": "the search ended before this trial did",
+    "KilledByUser": "stopped by a user",
+    "StoppedByUser": "stopped by a user",
+}
 
 
 class Study:
@@ -219,8 +230,9 @@ class Study:
     ) -> Found:
         """Ends the trial; not one that is stopped, which has ended, or open. What is stored when it
         returns stays. Notes of the trial are kept in its folder, as metrics that are not declared;
-        its result comes after what it has reported. next_for: asks for this slot's next trial by
-        the same request, and gives it if it is there already."""
+        its result comes after what it has reported. One that was ended from elsewhere meanwhile
+        stays so, and its stop_reason is set. next_for: asks for this slot's next trial by the same
+        request, and gives it if it is there already."""
         self._keep_notes(asked, outcome, trial)
         if outcome.kind == OPEN:
             return None
@@ -240,7 +252,9 @@ class Study:
         try:
             reply = self._tell(asked, body)
         except (Conflict, Denied):
-            reply = {}  # it was ended from elsewhere meanwhile: that stays
+            reply = {"stop": "it was ended meanwhile"}
+        if trial and reply.get("stop"):
+            trial.stop_reason = str(reply["stop"])
         self._ended(asked)
         if next_for is None:
             return None
@@ -288,6 +302,8 @@ class Study:
         held = [c for c in raw["status"].get("conditions", []) if c["status"] == "True"]
         state = _STATES.get(status["phase"], FAILED)
         reason = "" if state in (VALUE, OPEN) or not held else str(held[-1]["message"])
+        if state == STOPPED and held:
+            reason = _STOPPED_BY.get(held[-1]["reason"], reason)
         if state == FAILED and reason.startswith(_INFEASIBLE):
             state, reason = INFEASIBLE, reason[len(_INFEASIBLE) :]
         observed = raw["status"].get("observation", {}).get("metrics", [])
