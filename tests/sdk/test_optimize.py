@@ -185,6 +185,35 @@ class Works(OptimizeTest):
         with self.assertRaisesRegex(ValueError, "'m' is new; 'n' is missing; 'x' was double 0…1"):
             self.optimize(lambda **p: 1, other, name="again", trials=5)
 
+    def test_an_argument_that_differs_from_the_stored_search_is_refused(self):
+        def call(**given):
+            kept = {"name": "same", "goal": 1e-9, "seed": 3, "first": [{"x": 0.1, "n": 3}]}
+            return self.optimize(bowl, SPACE, **{**kept, **given})
+
+        self.assertEqual(len(call(trials=2)), 2)
+        for given, reason in (
+            ({"goal": 0.5}, "goal was 1e-09 and is 0.5. Give this one another name, or call it as"),
+            ({"goal": None}, "goal was 1e-09 and is none"),
+            ({"seed": 4}, "seed was 3 and is 4"),
+            ({"first": []}, r"first was {'x': 0.1, 'n': 3} and is none"),
+            ({"seed": None, "first": [{"x": 0.2, "n": 3}]}, "'x': 0.2, 'n': 3}; seed was 3 and is"),
+        ):
+            with self.assertRaisesRegex(ValueError, reason):
+                call(trials=4, **given)
+        self.assertEqual(len(call(trials=4, parallel=2, timeout=60, max_failed=3)), 4)
+
+    def test_a_search_that_is_over_takes_no_more_trials(self):
+        for name, given, reason in (
+            ("reached", {"goal": 0.9}, "reached the goal"),
+            ("tried", {"space": {"x": [0.2, 0.4]}}, "all 2 points have been tried"),
+        ):
+            first = self.optimize(lambda x: x, name=name, trials=50, **given)
+            again = self.optimize(lambda x: x, name=name, trials=50, **given)
+            self.assertEqual((again.ended, len(again)), (first.ended, len(first)))
+            over = f"trials=60: name='{name}' is over, and takes no more than the trials=50 .*{reason}"
+            with self.assertRaisesRegex(ValueError, over):
+                self.optimize(lambda x: x, name=name, trials=60, **given)
+
     def test_to_pandas(self):
         best = self.optimize(bowl, SPACE)
         try:

@@ -30,13 +30,8 @@ _WAIT = 0.25  # seconds that the child may take to answer with a point; then Ctr
 _FIRST_PAUSE, _LAST_PAUSE = 0.001, 0.01  # seconds between two looks where it has none for now
 _LOOKS = 1.0  # seconds until those of workers that have died are looked for, and it is asked less
 _REST = 0.2  # seconds between two looks then
-_STATES = {
-    "Succeeded": VALUE,
-    "EarlyStopped": STOPPED,
-    "Killed": STOPPED,
-    "Running": OPEN,
-    "Pending": OPEN,
-}
+_STATES = {"Succeeded": VALUE, "Running": OPEN, "Pending": OPEN}
+_STATES.update({"EarlyStopped": STOPPED, "Killed": STOPPED})
 _STOPPED_BY = {
     "ExperimentEnded": "the search ended before this trial did",
     "KilledByUser": "stopped by a user",
@@ -78,9 +73,10 @@ class Study:
         except NotFound:
             return None
 
-    def open(self, problem: Problem) -> int:
+    def open(self, problem: Problem, begun_alike: bool = True) -> int:
         """Creates it, or goes on with what is stored: trials that are there already. ValueError in
-        the words of the caller: what is wrong, or where it differs from what is stored."""
+        the words of the caller: what is wrong, or where it differs from what is stored (in first
+        and seed only with begun_alike), or that it is over."""
         self.problem = problem
         self._names = frozenset(problem.declared())
         stored = self.stored()
@@ -95,7 +91,7 @@ class Study:
             except Invalid as error:
                 raise ValueError(in_words(error, problem)) from None
         assert stored is not None
-        check_same(self.name, stored["spec"], problem)
+        check_same(self.name, stored["spec"], problem, begun_alike)
         self._fit_counts(stored, problem)
         return int(stored.get("status", {}).get("trials", 0))
 
@@ -103,17 +99,23 @@ class Study:
         """More trials than at first, other workers; and room for those that were left running."""
         status, spec = stored.get("status", {}), stored["spec"]
         trials, now = problem.trials, spec.get("maxTrialCount")
-        ended = any(
-            c["status"] == "True" and c["type"] in ("Succeeded", "Failed")
-            for c in status.get("conditions", [])
-        )
+        held = [c for c in status.get("conditions", []) if c["status"] == "True"]
+        ended = [c["message"] for c in held if c["type"] in ("Succeeded", "Failed")]
         if ended and (trials is None or (now is not None and trials <= now)):
             return
         parallel = problem.parallel + int(status.get("trialsRunning", 0))
         counts = {"parallelTrialCount": parallel}
         if trials is not None:
             counts = {"parallelTrialCount": min(parallel, trials), "maxTrialCount": trials}
-        self._connection.call("POST", self._path + ":scale", counts)
+        try:
+            self._connection.call("POST", self._path + ":scale", counts)
+        except Conflict:
+            if not ended:
+                raise
+            raise ValueError(
+                f"trials={trials}: name={self.name!r} is over, and takes no more than the "
+                f"trials={now} it was called with: {ended[0]}. Give this one another name"
+            ) from None
         deadline = time.monotonic() + 10
         while time.monotonic() < deadline:
             found = self.stored() or stored

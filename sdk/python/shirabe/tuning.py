@@ -51,7 +51,8 @@ minimize, maximize: the name of the metric; or a list of names, or both, for sev
     the first of minimize, or of maximize if that is all there is.
 constraints: {metric: {"min": number, "max": number}}, one of the two or both, or a list of texts
     such as "memory <= 16e9". The best trial and the front are of those that keep them.
-trials: in all, those of earlier calls with this name included; failed ones count.
+trials: in all, those of earlier calls with this name included; failed ones count. A later call may
+    ask for more, unless the search has ended otherwise (by its goal, or all points were tried).
 parallel: how many run at the same time.
 workers: "threads" of this process (parallel=1: the thread of the caller), or "processes", for
     functions that compute in Python; they must be picklable, or cloudpickle be installed.
@@ -76,7 +77,8 @@ binary: the program `shirabe` (default: $SHIRABE_BINARY, the scripts of this Pyt
 Ctrl-C: no trial begins any more, and the running ones may end (trial.should_stop is True); the
 Result says so. A second one raises KeyboardInterrupt; what ran is run again by the next call.
 
-ValueError, TypeError: an argument is wrong, or differs from the stored search of this name.
+ValueError, TypeError: an argument is wrong, or differs from the stored search of this name (trials,
+    parallel, workers, timeout, max_failed and progress may), or that takes no more trials.
 TrialFailed: the first three trials failed, or more than max_failed, or all; with `result`.
 FileNotFoundError: no program. shirabe_client.errors.Unavailable: it does not start.
 """
