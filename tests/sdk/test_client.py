@@ -208,6 +208,32 @@ class ClientTest(unittest.TestCase):
         with self.assertRaises(NotFound):
             experiment.refresh()
 
+    def test_apply_finds_the_name_in_text_of_any_style(self):
+        wanted = asked("styles")
+        flow = json.dumps(wanted["spec"])
+        path = Path(self.folder.name) / "styles.json"
+        head = "apiVersion: kubeflow.org/v1beta1\nkind: Experiment\n"
+        path.write_text(json.dumps(wanted, indent=2))
+        for text in (
+            wanted,
+            json.dumps(wanted),
+            path,
+            f"{head}metadata:\n  labels:\n    name: other\n  name: styles  # mine\nspec: {flow}\n",
+            f"{head}\nmetadata: # head\n\n  # name: no\n   \n  annotations: {{name: other}}\n"
+            f"  'name': \"styles\" # mine\nspec: {flow}\n",
+            f"metadata:\n  annotations:\n    a: |\n      name: other\n  name: styles\n{head}"
+            f"spec: {flow}\n",
+            f"\"metadata\": {{labels: {{name: other}}, # name: no\n  name: styles}}\n{head}"
+            f"spec: {flow}\n",
+            f"metadata: {{'name': \"styles\", \"labels\": {{\"name\": \"other\"}}}}\n{head}"
+            f"spec: {flow}\n",
+        ):
+            self.assertEqual(self.client.apply(text).name, "styles", text)
+        self.client.delete("styles")
+        for nameless in ({}, {"metadata": None}, {"metadata": {"name": ""}}, {"metadata": "x"}):
+            with self.assertRaisesRegex(ValueError, "metadata.name is not to be found: give the"):
+                self.client.apply(nameless)
+
     def test_pause_resume_stop_and_suggest(self):
         experiment = self.client.create(asked("steered"))
         self.assertEqual(len(experiment.suggest(2)), 2)
