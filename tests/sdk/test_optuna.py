@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import unittest
+from unittest import mock
 
 from support import HERE, PATIENCE, SdkTest
 
@@ -83,7 +84,9 @@ class StudyTest(SdkTest):
         ):
             self.assertEqual(self.states(plane, sampler=sampler), 12 * "C")
         brute = samplers.BruteForceSampler()
-        self.assertEqual(self.states(lambda t: t.suggest_int("n", 0, 3), sampler=brute), "CCCC")
+        with mock.patch.object(logging.getLogger("shirabe.compat.optuna"), "warning") as warned:
+            self.assertEqual(self.states(lambda t: t.suggest_int("n", 0, 3), sampler=brute), "CCCC")
+        warned.assert_not_called()  # it is there to try all points
 
     def test_pruners(self):
         def curve(trial):
@@ -234,6 +237,14 @@ print([(t.number, t.state.name) for t in study.trials])
         self.assertEqual(study.user_attrs, {"acc": 0.5})
         with self.assertRaisesRegex(TypeError, "'s' is a set"):
             study.set_user_attr("s", set())
+
+    def test_it_says_that_all_points_were_tried(self):
+        study = optuna.create_study()
+        for _ in range(2):
+            with self.assertLogs("shirabe.compat.optuna", "WARNING") as told:
+                study.optimize(lambda trial: trial.suggest_int("n", 1, 3), n_trials=10)
+            self.assertRegex("".join(told.output), "all 3 points have been tried, and none is tri")
+        self.assertEqual(len(study.trials), 3)
 
     def test_an_interrupt_ends_it_as_in_optuna(self):
         study = optuna.create_study()
