@@ -463,6 +463,24 @@ class TypesTest(unittest.TestCase):
         )
         self.assertEqual(checked.returncode, 0, checked.stdout)
 
+    @unittest.skipUnless(importlib.util.find_spec("mypy"), "mypy is not installed")
+    def test_the_first_example_is_typed(self):
+        text = (SDK / "README.md").read_text().split("## Tune a function")[1]
+        program = text.split("```python\n")[1].split("```")[0]
+        self.assertIn("shirabe.int(1, 8)", program)
+        program = program.replace("(lr, layers, opt)", "(lr: float, layers: int, opt: str) -> float")
+        program += "\nshirabe.float(0, 1), shirabe.choice([1, 2])\n"
+        with tempfile.TemporaryDirectory() as folder:
+            (Path(folder) / "first.py").write_text(program)
+            checked = subprocess.run(
+                [sys.executable, "-m", "mypy", "--strict", "first.py"],
+                cwd=folder,
+                env={**os.environ, "MYPYPATH": str(SDK)},
+                stdout=subprocess.PIPE,
+                text=True,
+            )
+        self.assertEqual(checked.returncode, 0, checked.stdout)
+
     def test_the_trial_helper_needs_no_client(self):
         text = (ROOT / "sdk" / "python" / "shirabe" / "helper.py").read_text()
         self.assertNotIn("shirabe_client", text)
