@@ -13,6 +13,7 @@ import time
 import unittest
 import urllib.request
 from pathlib import Path
+from unittest import mock
 
 ROOT = Path(__file__).resolve().parents[2]
 SDK = ROOT / "sdk" / "python"
@@ -233,6 +234,30 @@ class ClientTest(unittest.TestCase):
         for nameless in ({}, {"metadata": None}, {"metadata": {"name": ""}}, {"metadata": "x"}):
             with self.assertRaisesRegex(ValueError, "metadata.name is not to be found: give the"):
                 self.client.apply(nameless)
+
+    def test_a_worker_that_waits_for_others_asks_less_and_less(self):
+        for name, wait, wanted in (
+            ("waits", 20.0, [0.1, 0.2, 0.4, 0.8, 1.6, 2.0, 2.0]),
+            ("waits-little", 0.3, [0.1, 0.2, 0.3, 0.3]),
+            ("waits-not", 0.0, [1.0, 1.0, 1.0]),
+        ):
+            experiment = self.client.create(asked(name, maxTrialCount=1))
+            trial = experiment.ask("a")
+            pauses, why = [], []
+
+            def sleep(seconds):
+                pauses.append(seconds)
+                why.append(experiment.reason)
+                if len(pauses) == len(wanted):
+                    trial.tell(1.0)
+                elif len(pauses) > len(wanted):
+                    time.sleep(0.01)
+
+            with mock.patch("shirabe_client.experiment.time", sleep=sleep):
+                self.assertIsNone(experiment.ask("b", wait=wait))
+            self.assertEqual(pauses[: len(wanted)], wanted)
+            self.assertTrue(all(why))
+            self.assertIn("the experiment has ended: 1 trials are done", experiment.reason)
 
     def test_pause_resume_stop_and_suggest(self):
         experiment = self.client.create(asked("steered"))
