@@ -1,6 +1,7 @@
 """shirabe.optimize with the real program: what functions may do, and what is told of it."""
 
 import collections
+import contextvars
 import functools
 import math
 import os
@@ -120,6 +121,34 @@ class Works(OptimizeTest):
         self.assertTrue(stopped)
         self.assertTrue(all(t.value == t.params["x"] and "median" in t.reason for t in stopped))
         self.assertEqual(best.best.state, "done")
+
+    def test_a_thread_that_a_function_starts_reports_for_its_trial(self):
+        def function(trial, context=False):
+            errors = []
+
+            def inside():
+                try:
+                    self.assertEqual(shirabe.params()["x"], trial.params["x"])
+                    shirabe.report(1, loss=trial.params["x"])
+                except RuntimeError as error:
+                    errors.append(error)
+
+            run = contextvars.copy_context().run if context else lambda target: target()
+            thread = threading.Thread(target=run, args=(inside,))
+            together.wait()
+            thread.start()
+            thread.join()
+            together.wait()
+            if errors:
+                raise errors[0]
+
+        for context, parallel in ((False, 1), (True, 2)):
+            together = threading.Barrier(parallel, timeout=60)
+            run = functools.partial(function, context=context)
+            found = self.optimize(lambda x, trial: run(trial), parallel=parallel, trials=2)
+            self.assertEqual([t.value for t in found], [t.params["x"] for t in found])
+        with self.assertRaisesRegex(shirabe.TrialFailed, r"start it with .*copy_context\(\).run"):
+            self.optimize(lambda x, trial: function(trial), parallel=2, trials=2)
 
     def test_what_still_runs_when_the_goal_is_reached_is_stopped_and_not_failed(self):
         for workers in ("threads", "processes"):
