@@ -493,7 +493,8 @@ class TypesTest(unittest.TestCase):
         text = (SDK / "README.md").read_text().split("## Tune a function")[1]
         program = text.split("```python\n")[1].split("```")[0]
         self.assertIn("shirabe.int(1, 8)", program)
-        program = program.replace("(lr, layers, opt)", "(lr: float, layers: int, opt: str) -> float")
+        typed = "(lr: float, layers: int, opt: str) -> float"
+        program = program.replace("(lr, layers, opt)", typed)
         program += "\nshirabe.float(0, 1), shirabe.choice([1, 2])\n"
         with tempfile.TemporaryDirectory() as folder:
             (Path(folder) / "first.py").write_text(program)

@@ -222,13 +222,13 @@ print([(t.number, t.state.name) for t in study.trials])
             trial.set_user_attr("kept", kept)
             kept.append(object())  # after it was stored
             for value in ({1}, [Array(1)], object()):
-                with self.assertRaisesRegex(TypeError, "'bad' is a (set|list|object) .*no (set|Arr|obj)"):
+                with self.assertRaisesRegex(TypeError, "'bad' is a (set|list|obj).*no (set|Arr|o)"):
                     trial.set_user_attr("bad", value)
             return plane(trial)
 
         study.optimize(objective, n_trials=3)
         with self.assertRaisesRegex(TypeError, "'s' is a set"):
-            study.optimize(lambda trial: trial.set_user_attr("s", set()) or plane(trial), n_trials=3)
+            study.optimize(lambda trial: trial.set_user_attr("s", set()), n_trials=3)
         study.optimize(objective, n_trials=1)
         self.assertEqual("".join(t.state.name[0] for t in study.trials), "CCCFC")
         attrs = {"acc": 0.5, "all": {"of": [1, None]}, "kept": [1]}

@@ -66,8 +66,9 @@ metrics: names of other metrics to record step by step; of others the last value
 first: points to try first, {name: value} with every parameter.
 goal: the search ends when a trial is as good; {metric: number} with several objectives: as good in
     all that are named. What still runs then (parallel > 1) is "stopped": of it counts what it has
-    reported, and not what it returns later. reference: {metric: number}: the hypervolume of the front is measured from
-    there (default: the worst result). timeout: seconds after which no trial begins.
+    reported, and not what it returns later. reference: {metric: number}: the hypervolume of the
+    front is measured from there (default: the worst result).
+timeout: seconds after which no trial begins.
 max_failed: the search ends when more trials than this have failed; it may then be the first
     three, too.
 seed: the same numbers give the same points (with parallel=1).
