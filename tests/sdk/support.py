@@ -121,6 +121,13 @@ def told(x, trial):
     return {"loss": x, "accuracy": 1 - x, "pid": os.getpid()}
 
 
+def slow_first(x, trial):
+    """The first trial returns after the others have."""
+    if trial.number == 1:
+        time.sleep(1)
+    return 0.9 if trial.number == 1 else 0.1
+
+
 def dies(x):
     if x > 0.5:
         os._exit(3)

@@ -13,6 +13,7 @@ import time
 import unittest
 import urllib.request
 from pathlib import Path
+from unittest import mock
 
 ROOT = Path(__file__).resolve().parents[2]
 SDK = ROOT / "sdk" / "python"
@@ -207,6 +208,56 @@ class ClientTest(unittest.TestCase):
         experiment.delete()
         with self.assertRaises(NotFound):
             experiment.refresh()
+
+    def test_apply_finds_the_name_in_text_of_any_style(self):
+        wanted = asked("styles")
+        flow = json.dumps(wanted["spec"])
+        path = Path(self.folder.name) / "styles.json"
+        head = "apiVersion: kubeflow.org/v1beta1\nkind: Experiment\n"
+        path.write_text(json.dumps(wanted, indent=2))
+        for text in (
+            wanted,
+            json.dumps(wanted),
+            path,
+            f"{head}metadata:\n  labels:\n    name: other\n  name: styles  # mine\nspec: {flow}\n",
+            f"{head}\nmetadata: # head\n\n  # name: no\n   \n  annotations: {{name: other}}\n"
+            f"  'name': \"styles\" # mine\nspec: {flow}\n",
+            f"metadata:\n  annotations:\n    a: |\n      name: other\n  name: styles\n{head}"
+            f"spec: {flow}\n",
+            f"\"metadata\": {{labels: {{name: other}}, # name: no\n  name: styles}}\n{head}"
+            f"spec: {flow}\n",
+            f"metadata: {{'name': \"styles\", \"labels\": {{\"name\": \"other\"}}}}\n{head}"
+            f"spec: {flow}\n",
+        ):
+            self.assertEqual(self.client.apply(text).name, "styles", text)
+        self.client.delete("styles")
+        for nameless in ({}, {"metadata": None}, {"metadata": {"name": ""}}, {"metadata": "x"}):
+            with self.assertRaisesRegex(ValueError, "metadata.name is not to be found: give the"):
+                self.client.apply(nameless)
+
+    def test_a_worker_that_waits_for_others_asks_less_and_less(self):
+        for name, wait, wanted in (
+            ("waits", 20.0, [0.1, 0.2, 0.4, 0.8, 1.6, 2.0, 2.0]),
+            ("waits-little", 0.3, [0.1, 0.2, 0.3, 0.3]),
+            ("waits-not", 0.0, [1.0, 1.0, 1.0]),
+        ):
+            experiment = self.client.create(asked(name, maxTrialCount=1))
+            trial = experiment.ask("a")
+            pauses, why = [], []
+
+            def sleep(seconds):
+                pauses.append(seconds)
+                why.append(experiment.reason)
+                if len(pauses) == len(wanted):
+                    trial.tell(1.0)
+                elif len(pauses) > len(wanted):
+                    time.sleep(0.01)
+
+            with mock.patch("shirabe_client.experiment.time", sleep=sleep):
+                self.assertIsNone(experiment.ask("b", wait=wait))
+            self.assertEqual(pauses[: len(wanted)], wanted)
+            self.assertTrue(all(why))
+            self.assertIn("the experiment has ended: 1 trials are done", experiment.reason)
 
     def test_pause_resume_stop_and_suggest(self):
         experiment = self.client.create(asked("steered"))
@@ -435,6 +486,25 @@ class TypesTest(unittest.TestCase):
         checked = subprocess.run(
             command, cwd=ROOT / "sdk" / "python", stdout=subprocess.PIPE, text=True
         )
+        self.assertEqual(checked.returncode, 0, checked.stdout)
+
+    @unittest.skipUnless(importlib.util.find_spec("mypy"), "mypy is not installed")
+    def test_the_first_example_is_typed(self):
+        text = (SDK / "README.md").read_text().split("## Tune a function")[1]
+        program = text.split("```python\n")[1].split("```")[0]
+        self.assertIn("shirabe.int(1, 8)", program)
+        typed = "(lr: float, layers: int, opt: str) -> float"
+        program = program.replace("(lr, layers, opt)", typed)
+        program += "\nshirabe.float(0, 1), shirabe.choice([1, 2])\n"
+        with tempfile.TemporaryDirectory() as folder:
+            (Path(folder) / "first.py").write_text(program)
+            checked = subprocess.run(
+                [sys.executable, "-m", "mypy", "--strict", "first.py"],
+                cwd=folder,
+                env={**os.environ, "MYPYPATH": str(SDK)},
+                stdout=subprocess.PIPE,
+                text=True,
+            )
         self.assertEqual(checked.returncode, 0, checked.stdout)
 
     def test_the_trial_helper_needs_no_client(self):

@@ -1,6 +1,7 @@
 """shirabe.optimize with the real program: what functions may do, and what is told of it."""
 
 import collections
+import contextvars
 import functools
 import math
 import os
@@ -9,7 +10,7 @@ import time
 import unittest
 import unittest.mock
 
-from support import SdkTest, bowl, dies, exits, is_killed, told
+from support import SdkTest, bowl, dies, exits, is_killed, slow_first, told
 
 import shirabe
 from shirabe.connection import Connection
@@ -121,6 +122,46 @@ class Works(OptimizeTest):
         self.assertTrue(all(t.value == t.params["x"] and "median" in t.reason for t in stopped))
         self.assertEqual(best.best.state, "done")
 
+    def test_a_thread_that_a_function_starts_reports_for_its_trial(self):
+        def function(trial, context=False):
+            errors = []
+
+            def inside():
+                try:
+                    self.assertEqual(shirabe.params()["x"], trial.params["x"])
+                    shirabe.report(1, loss=trial.params["x"])
+                except RuntimeError as error:
+                    errors.append(error)
+
+            run = contextvars.copy_context().run if context else lambda target: target()
+            thread = threading.Thread(target=run, args=(inside,))
+            together.wait()
+            thread.start()
+            thread.join()
+            together.wait()
+            if errors:
+                raise errors[0]
+
+        for context, parallel in ((False, 1), (True, 2)):
+            together = threading.Barrier(parallel, timeout=60)
+            run = functools.partial(function, context=context)
+            found = self.optimize(lambda x, trial: run(trial), parallel=parallel, trials=2)
+            self.assertEqual([t.value for t in found], [t.params["x"] for t in found])
+        with self.assertRaisesRegex(shirabe.TrialFailed, r"start it with .*copy_context\(\).run"):
+            self.optimize(lambda x, trial: function(trial), parallel=2, trials=2)
+
+    def test_what_still_runs_when_the_goal_is_reached_is_stopped_and_not_failed(self):
+        for workers in ("threads", "processes"):
+            found = self.optimize(
+                slow_first, goal=0.5, parallel=2, trials=6, max_failed=0, workers=workers
+            )
+            self.assertEqual(found.ended, "goal")
+            first = found.trials[0]
+            self.assertEqual((first.state, first.value), ("stopped", None))
+            self.assertEqual(first.reason, "the search ended before this trial did")
+            self.assertIn("1 stopped", repr(found))
+            self.assertEqual(found.value, 0.1)
+
     def test_goal_timeout_grid_and_first(self):
         self.assertEqual(self.optimize(lambda x: x, goal=0.9, trials=200).ended, "goal")
         slow = self.optimize(lambda x: time.sleep(0.1) or x, timeout=0.25, trials=100)
@@ -172,6 +213,35 @@ class Works(OptimizeTest):
         other = {"x": shirabe.float(0, 2), "m": [1]}
         with self.assertRaisesRegex(ValueError, "'m' is new; 'n' is missing; 'x' was double 0…1"):
             self.optimize(lambda **p: 1, other, name="again", trials=5)
+
+    def test_an_argument_that_differs_from_the_stored_search_is_refused(self):
+        def call(**given):
+            kept = {"name": "same", "goal": 1e-9, "seed": 3, "first": [{"x": 0.1, "n": 3}]}
+            return self.optimize(bowl, SPACE, **{**kept, **given})
+
+        self.assertEqual(len(call(trials=2)), 2)
+        for given, reason in (
+            ({"goal": 0.5}, "goal was 1e-09 and is 0.5. Give this one another name, or call it as"),
+            ({"goal": None}, "goal was 1e-09 and is none"),
+            ({"seed": 4}, "seed was 3 and is 4"),
+            ({"first": []}, r"first was {'x': 0.1, 'n': 3} and is none"),
+            ({"seed": None, "first": [{"x": 0.2, "n": 3}]}, "'x': 0.2, 'n': 3}; seed was 3 and is"),
+        ):
+            with self.assertRaisesRegex(ValueError, reason):
+                call(trials=4, **given)
+        self.assertEqual(len(call(trials=4, parallel=2, timeout=60, max_failed=3)), 4)
+
+    def test_a_search_that_is_over_takes_no_more_trials(self):
+        for name, given, reason in (
+            ("reached", {"goal": 0.9}, "reached the goal"),
+            ("tried", {"space": {"x": [0.2, 0.4]}}, "all 2 points have been tried"),
+        ):
+            first = self.optimize(lambda x: x, name=name, trials=50, **given)
+            again = self.optimize(lambda x: x, name=name, trials=50, **given)
+            self.assertEqual((again.ended, len(again)), (first.ended, len(first)))
+            over = f"trials=60: name='{name}' is over, and takes no more than .*=50 .*{reason}"
+            with self.assertRaisesRegex(ValueError, over):
+                self.optimize(lambda x: x, name=name, trials=60, **given)
 
     def test_to_pandas(self):
         best = self.optimize(bowl, SPACE)

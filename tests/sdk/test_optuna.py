@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import unittest
+from unittest import mock
 
 from support import HERE, PATIENCE, SdkTest
 
@@ -83,7 +84,9 @@ class StudyTest(SdkTest):
         ):
             self.assertEqual(self.states(plane, sampler=sampler), 12 * "C")
         brute = samplers.BruteForceSampler()
-        self.assertEqual(self.states(lambda t: t.suggest_int("n", 0, 3), sampler=brute), "CCCC")
+        with mock.patch.object(logging.getLogger("shirabe.compat.optuna"), "warning") as warned:
+            self.assertEqual(self.states(lambda t: t.suggest_int("n", 0, 3), sampler=brute), "CCCC")
+        warned.assert_not_called()  # it is there to try all points
 
     def test_pruners(self):
         def curve(trial):
@@ -209,6 +212,40 @@ print([(t.number, t.state.name) for t in study.trials])
         out = self.run_text(text, "again")
         self.assertEqual(eval(out), [(n, "COMPLETE") for n in range(4)])
 
+    def test_attributes_are_numbers_of_any_library_and_others_are_refused_at_once(self):
+        study = optuna.create_study()
+
+        def objective(trial):
+            trial.set_user_attr("acc", Scalar(0.5))
+            trial.set_user_attr("all", {"of": (Scalar(1), None)})
+            kept = [1]
+            trial.set_user_attr("kept", kept)
+            kept.append(object())  # after it was stored
+            for value in ({1}, [Array(1)], object()):
+                with self.assertRaisesRegex(TypeError, "'bad' is a (set|list|obj).*no (set|Arr|o)"):
+                    trial.set_user_attr("bad", value)
+            return plane(trial)
+
+        study.optimize(objective, n_trials=3)
+        with self.assertRaisesRegex(TypeError, "'s' is a set"):
+            study.optimize(lambda trial: trial.set_user_attr("s", set()), n_trials=3)
+        study.optimize(objective, n_trials=1)
+        self.assertEqual("".join(t.state.name[0] for t in study.trials), "CCCFC")
+        attrs = {"acc": 0.5, "all": {"of": [1, None]}, "kept": [1]}
+        self.assertEqual([study.trials[n].user_attrs for n in (0, 2, 4)], [attrs] * 3)
+        study.set_user_attr("acc", Scalar(0.5))
+        self.assertEqual(study.user_attrs, {"acc": 0.5})
+        with self.assertRaisesRegex(TypeError, "'s' is a set"):
+            study.set_user_attr("s", set())
+
+    def test_it_says_that_all_points_were_tried(self):
+        study = optuna.create_study()
+        for _ in range(2):
+            with self.assertLogs("shirabe.compat.optuna", "WARNING") as told:
+                study.optimize(lambda trial: trial.suggest_int("n", 1, 3), n_trials=10)
+            self.assertRegex("".join(told.output), "all 3 points have been tried, and none is tri")
+        self.assertEqual(len(study.trials), 3)
+
     def test_an_interrupt_ends_it_as_in_optuna(self):
         study = optuna.create_study()
 
@@ -221,6 +258,22 @@ print([(t.number, t.state.name) for t in study.trials])
             study.optimize(objective, n_trials=9)
         study.optimize(plane, n_trials=2)
         self.assertEqual([t.state.name for t in study.trials], ["COMPLETE"] * 4)
+
+
+class Array:
+    """As NumPy's and PyTorch's."""
+
+    shape = (1,)
+
+    def __init__(self, value):
+        self._value = value
+
+    def item(self):
+        return self._value
+
+
+class Scalar(Array):
+    shape = ()
 
 
 def both(trial):

@@ -25,11 +25,14 @@ from .helper import (
 if TYPE_CHECKING:
     from .outcome import Infeasible, TrialFailed
     from .result import Result, TrialResult
-    from .space import choice, log
-    from .space import float_ as float
-    from .space import int_ as int
+    from .space import choice as choice
+    from .space import float_, int_
+    from .space import log as log
     from .trial import Trial
     from .tuning import optimize
+
+    float = float_  # by an assignment: type checkers take `import … as float` for private
+    int = int_
 
 # float and int are left out of `import *`, which must not hide Python's own.
 __all__ = [

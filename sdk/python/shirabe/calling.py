@@ -8,7 +8,7 @@ import sys
 import traceback
 from typing import Any, Callable, Iterable, Optional
 
-from .helper import _here
+from .helper import _here, _running
 from .objectives import ResultSpec
 from .outcome import OPEN, STOPPED, Infeasible, Outcome, from_exception, from_return
 from .trial import Trial
@@ -57,6 +57,7 @@ def run(function: Callable[..., Any], how: str, result: ResultSpec, trial: Trial
     """Calls it for a trial. Raises nothing but KeyboardInterrupt, and what is no Exception at all
     (but SystemExit, which is a failure of the trial)."""
     before = _here.set(trial)
+    _running.append(trial)
     try:
         returned = _call_here(function, how, trial)
     except Infeasible as error:
@@ -66,6 +67,7 @@ def run(function: Callable[..., Any], how: str, result: ResultSpec, trial: Trial
             return Outcome(STOPPED, reason=trial.stop_reason or "")
         return from_exception(error)
     finally:
+        _running.remove(trial)
         _here.reset(before)
     if trial.stop_reason not in (None, "interrupted"):
         # It has ended with what it reported; what it returned meanwhile is kept beside.

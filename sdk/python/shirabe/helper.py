@@ -13,7 +13,8 @@
 
 Outside Shirabe it prints the metrics and never fails. Of several processes of one training only
 rank 0 writes; should_checkpoint() and should_stop() then agree on all ranks (PyTorch), so every
-rank must call them. In a function that shirabe.optimize runs, the same names act on its trial.
+rank must call them. In a function that shirabe.optimize runs, and in a thread that it starts, the
+same names act on its trial.
 """
 
 import contextlib
@@ -27,7 +28,7 @@ import tempfile
 import threading
 import time
 from pathlib import Path
-from typing import Any, Dict, Iterator, Optional, Union
+from typing import Any, Dict, Iterator, List, Optional, Union
 
 __all__ = ["params", "report", "resume", "checkpoint", "should_checkpoint", "should_stop", "done"]
 _RANKS = ("RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID", "LOCAL_RANK")
@@ -35,22 +36,39 @@ _state = {"saved": 0, "terminated": False}  # the last request that was saved fo
 _clock = {"saved": time.monotonic()}  # when anything was saved last, or this began
 # The trial that a function of this process runs (shirabe.optimize), whose methods have these names.
 _here: "contextvars.ContextVar[Any]" = contextvars.ContextVar("shirabe-trial", default=None)
+_running: List[Any] = []  # those of all threads
+
+
+def _trial() -> Any:
+    """The trial of the function that calls; in a thread that a function started, the one that runs.
+    None outside shirabe.optimize. RuntimeError where several run, and it may be any of them."""
+    found = _here.get()
+    running = list(_running) if found is None else []
+    if len(running) > 1:
+        raise RuntimeError(
+            "several trials run in this process, and this thread belongs to none: start it with "
+            "threading.Thread(target=contextvars.copy_context().run, args=(function,)), or use the "
+            "argument `trial` of the function"
+        )
+    return running[0] if running else found
 
 
 def params(**defaults: Any) -> Dict[str, Any]:
     """The trial's parameters, over these defaults."""
-    if _here.get():
-        return {**defaults, **_here.get().params}
+    trial = _trial()
+    if trial:
+        return {**defaults, **trial.params}
     path = os.environ.get("SHIRABE_PARAMS_FILE")
     return {**defaults, **(json.loads(Path(path).read_text("utf-8")) if path else {})}
 
 
 def report(step: Optional[int] = None, **metrics: Any) -> None:
     """Metrics at a step. Without one, each metric counts its own. Sending a step twice is safe."""
-    if _here.get():
-        _here.get().report(step, **metrics)
-        return
-    _report(step, metrics)
+    trial = _trial()
+    if trial:
+        trial.report(step, **metrics)
+    else:
+        _report(step, metrics)
 
 
 def _report(step: Optional[int], metrics: Dict[str, Any]) -> None:
@@ -63,14 +81,15 @@ def _report(step: Optional[int], metrics: Dict[str, Any]) -> None:
 
 def done() -> None:
     """The training is complete: do not run it again, even if it was asked to stop meanwhile."""
-    if _rank() == 0 and not _here.get():
+    if _rank() == 0 and not _trial():
         _write({"done": True})
 
 
 def resume() -> Optional[Path]:
     """The folder of the checkpoint to go on from, named after its step; None at the beginning."""
-    if _here.get():
-        found: Optional[Path] = _here.get().resume()
+    trial = _trial()
+    if trial:
+        found: Optional[Path] = trial.resume()
         return found
     path = os.environ.get("SHIRABE_RESUME_FROM")
     return Path(path) if path and os.path.isdir(path) else None
@@ -80,8 +99,9 @@ def resume() -> Optional[Path]:
 def checkpoint(step: int) -> Iterator[Path]:
     """A folder to save into, which counts once the block has ended without an exception. It is
     thrown away for a step that is saved already, on other ranks than 0, and outside Shirabe."""
-    if _here.get():
-        with _here.get().checkpoint(step) as folder:
+    trial = _trial()
+    if trial:
+        with trial.checkpoint(step) as folder:
             yield folder
         return
     root = os.environ.get("SHIRABE_CHECKPOINT_DIR")
@@ -100,8 +120,9 @@ def checkpoint(step: int) -> Iterator[Path]:
 def should_checkpoint() -> bool:
     """Whether a checkpoint is wanted now, by a request or because machines are taken back so often
     that the last one is too old; false again once it is saved."""
-    if _here.get():
-        return bool(_here.get().should_checkpoint())
+    trial = _trial()
+    if trial:
+        return bool(trial.should_checkpoint())
     request = _request()
     wanted = request.get("reason") in ("checkpoint", "preempt")
     return _agree((wanted and request.get("id", 0) > _state["saved"]) or _overdue())
@@ -109,8 +130,9 @@ def should_checkpoint() -> bool:
 
 def should_stop() -> bool:
     """Whether to end now: save first if should_checkpoint(), then exit with 75, or 0."""
-    if _here.get():
-        return bool(_here.get().should_stop())
+    trial = _trial()
+    if trial:
+        return bool(trial.should_stop())
     return _agree(_request().get("reason") in ("preempt", "early-stop", "cancel"))
 
 

@@ -15,6 +15,7 @@ __all__ = ["Problem", "check_same", "in_words"]
 Json = Dict[str, Any]
 
 SIDES = ("min", "max")  # of a constraint
+_LONGEST_SHOWN = 200  # characters of a list of points
 
 
 class Problem(NamedTuple):
@@ -63,8 +64,9 @@ class Problem(NamedTuple):
         return [*self.result.names(), *self.metrics]
 
 
-def check_same(name: str, stored: Json, problem: Problem) -> None:
-    """ValueError where the call differs from the one that began the search."""
+def check_same(name: str, stored: Json, problem: Problem, begun_alike: bool = True) -> None:
+    """ValueError where the call differs from the one that began the search. begun_alike: in first
+    and seed, too, which say how it begins."""
     mine = problem.spec()
     old = {p["name"]: p for p in stored["parameters"]}
     new = {p["name"]: p for p in mine["parameters"]}
@@ -78,6 +80,8 @@ def check_same(name: str, stored: Json, problem: Problem) -> None:
         if was != now:
             differences.append(f"{what} was {_variant(was)} and is {_variant(now)}")
     differences += _results_differ(stored, mine)
+    if begun_alike and not differences:
+        differences += _beginnings_differ(stored, mine, problem)
     if differences:
         raise ValueError(
             f"name={name!r} is stored already, as another search: {'; '.join(differences)}. Give "
@@ -86,17 +90,43 @@ def check_same(name: str, stored: Json, problem: Problem) -> None:
 
 
 def _results_differ(stored: Json, mine: Json) -> List[str]:
-    """In what is measured, and what is best. Goals may differ: those of the first call count."""
+    """In what is measured, what is best, and what is good enough."""
     differences = []
     for what, of in (
-        ("the objectives", _objectives_of),
-        ("constraints", _constraints_of),
-        ("metrics", _metrics_of),
+        ("the objectives were", _objectives_of),
+        ("constraints were", _constraints_of),
+        ("metrics were", _metrics_of),
+        ("goal was", _goals_of),
     ):
         was, now = of(stored), of(mine)
         if was != now:
-            differences.append(f"{what} were {was or 'none'} and are {now or 'none'}")
+            verb = what.rpartition(" ")[2].replace("were", "are").replace("was", "is")
+            differences.append(f"{what} {was or 'none'} and {verb} {now or 'none'}")
     return differences
+
+
+def _beginnings_differ(stored: Json, mine: Json, problem: Problem) -> List[str]:
+    """Of the same space: in the first points, and the seed."""
+    was, now = stored.get("shirabe", {}), mine["shirabe"]
+    differences = []
+    points = [_points(of.get("start", []), problem) for of in (was, now)]
+    if points[0] != points[1]:
+        differences.append(f"first was {_listed(points[0])} and is {_listed(points[1])}")
+    seeds = [of.get("seed") for of in (was, now)]
+    if seeds[0] != seeds[1]:
+        differences.append(f"seed was {seeds[0]} and is {seeds[1]}")
+    return differences
+
+
+def _points(start: List[Json], problem: Problem) -> List[Json]:
+    """As the caller says them."""
+    space = problem.space
+    return [{n: space[n].decode(point[n]) for n in space if n in point} for point in start]
+
+
+def _listed(points: List[Json]) -> str:
+    text = ", ".join(map(repr, points)) or "none"
+    return text if len(text) <= _LONGEST_SHOWN else text[: _LONGEST_SHOWN - 1] + "…"
 
 
 def _objectives_of(spec: Json) -> str:
@@ -111,6 +141,14 @@ def _objectives_of(spec: Json) -> str:
         + (f" from {shown(float(o['reference']))}" if o.get("reference") is not None else "")
         for o in [first, *shirabe.get("additionalObjectives", [])]
     )
+
+
+def _goals_of(spec: Json) -> str:
+    objective, more = spec["objective"], spec.get("shirabe", {}).get("additionalObjectives", [])
+    goals = {objective["objectiveMetricName"]: objective.get("goal")}
+    goals.update({o["metricName"]: o.get("goal") for o in more})
+    given = {n: shown(float(goal)) for n, goal in goals.items() if goal is not None}
+    return ", ".join(f"{n} {goal}" if more else goal for n, goal in given.items())
 
 
 def _constraints_of(spec: Json) -> str:

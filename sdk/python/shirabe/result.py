@@ -22,8 +22,9 @@ _COLUMNS = 20  # parameters in it
 class TrialResult(NamedTuple):
     """One trial.
 
-    state: done, stopped (early; its value is what it last reported), failed, infeasible, or
-        running: begun, and to be gone on with by the next call.
+    state: done, stopped (early, or when the search ended before it, as by its goal; its value is
+        what it last reported, if anything, and what it returned then does not count), failed,
+        infeasible, or running: begun, and to be gone on with by the next call.
     value: of the first objective; None without one. metrics: the last value of each.
     seconds: from the first to the last moment of its attempts.
     reason: why it failed or was stopped. chosen: why this point was tried.

@@ -98,7 +98,10 @@ class Conductor:
             reason = not_finite(self.study.problem.result, metrics)
             if reason:
                 outcome = Outcome(INFEASIBLE, outcome.metrics, reason)
+        before = trial.stop_reason
         found = self.study.tell(asked, outcome, trial, next_for)
+        if trial.stop_reason != before:  # from elsewhere: what it returned came too late
+            outcome, metrics = Outcome(STOPPED, reason=trial.stop_reason or ""), trial.reported
         if outcome.kind != OPEN:
             trial.close()
         self.on_end(asked, outcome, trial)

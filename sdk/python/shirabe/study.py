@@ -30,7 +30,13 @@ _WAIT = 0.25  # seconds that the child may take to answer with a point; then Ctr
 _FIRST_PAUSE, _LAST_PAUSE = 0.001, 0.01  # seconds between two looks where it has none for now
 _LOOKS = 1.0  # seconds until those of workers that have died are looked for, and it is asked less
 _REST = 0.2  # seconds between two looks then
-_STATES = {"Succeeded": VALUE, "EarlyStopped": STOPPED, "Running": OPEN, "Pending": OPEN}
+_STATES = {"Succeeded": VALUE, "Running": OPEN, "Pending": OPEN}
+_STATES.update({"EarlyStopped": STOPPED, "Killed": STOPPED})
+_STOPPED_BY = {
+    "ExperimentEnded": "the search ended before this trial did",
+    "KilledByUser": "stopped by a user",
+    "StoppedByUser": "stopped by a user",
+}
 
 
 class Study:
@@ -67,9 +73,10 @@ class Study:
         except NotFound:
             return None
 
-    def open(self, problem: Problem) -> int:
+    def open(self, problem: Problem, begun_alike: bool = True) -> int:
         """Creates it, or goes on with what is stored: trials that are there already. ValueError in
-        the words of the caller: what is wrong, or where it differs from what is stored."""
+        the words of the caller: what is wrong, or where it differs from what is stored (in first
+        and seed only with begun_alike), or that it is over."""
         self.problem = problem
         self._names = frozenset(problem.declared())
         stored = self.stored()
@@ -84,7 +91,7 @@ class Study:
             except Invalid as error:
                 raise ValueError(in_words(error, problem)) from None
         assert stored is not None
-        check_same(self.name, stored["spec"], problem)
+        check_same(self.name, stored["spec"], problem, begun_alike)
         self._fit_counts(stored, problem)
         return int(stored.get("status", {}).get("trials", 0))
 
@@ -92,17 +99,23 @@ class Study:
         """More trials than at first, other workers; and room for those that were left running."""
         status, spec = stored.get("status", {}), stored["spec"]
         trials, now = problem.trials, spec.get("maxTrialCount")
-        ended = any(
-            c["status"] == "True" and c["type"] in ("Succeeded", "Failed")
-            for c in status.get("conditions", [])
-        )
+        held = [c for c in status.get("conditions", []) if c["status"] == "True"]
+        ended = [c["message"] for c in held if c["type"] in ("Succeeded", "Failed")]
         if ended and (trials is None or (now is not None and trials <= now)):
             return
         parallel = problem.parallel + int(status.get("trialsRunning", 0))
         counts = {"parallelTrialCount": parallel}
         if trials is not None:
             counts = {"parallelTrialCount": min(parallel, trials), "maxTrialCount": trials}
-        self._connection.call("POST", self._path + ":scale", counts)
+        try:
+            self._connection.call("POST", self._path + ":scale", counts)
+        except Conflict:
+            if not ended:
+                raise
+            raise ValueError(
+                f"trials={trials}: name={self.name!r} is over, and takes no more than the "
+                f"trials={now} it was called with: {ended[0]}. Give this one another name"
+            ) from None
         deadline = time.monotonic() + 10
         while time.monotonic() < deadline:
             found = self.stored() or stored
@@ -219,8 +232,9 @@ class Study:
     ) -> Found:
         """Ends the trial; not one that is stopped, which has ended, or open. What is stored when it
         returns stays. Notes of the trial are kept in its folder, as metrics that are not declared;
-        its result comes after what it has reported. next_for: asks for this slot's next trial by
-        the same request, and gives it if it is there already."""
+        its result comes after what it has reported. One that was ended from elsewhere meanwhile
+        stays so, and its stop_reason is set. next_for: asks for this slot's next trial by the same
+        request, and gives it if it is there already."""
         self._keep_notes(asked, outcome, trial)
         if outcome.kind == OPEN:
             return None
@@ -240,7 +254,9 @@ class Study:
         try:
             reply = self._tell(asked, body)
         except (Conflict, Denied):
-            reply = {}  # it was ended from elsewhere meanwhile: that stays
+            reply = {"stop": "it was ended meanwhile"}
+        if trial and reply.get("stop"):
+            trial.stop_reason = str(reply["stop"])
         self._ended(asked)
         if next_for is None:
             return None
@@ -288,6 +304,8 @@ class Study:
         held = [c for c in raw["status"].get("conditions", []) if c["status"] == "True"]
         state = _STATES.get(status["phase"], FAILED)
         reason = "" if state in (VALUE, OPEN) or not held else str(held[-1]["message"])
+        if state == STOPPED and held:
+            reason = _STOPPED_BY.get(held[-1]["reason"], reason)
         if state == FAILED and reason.startswith(_INFEASIBLE):
             state, reason = INFEASIBLE, reason[len(_INFEASIBLE) :]
         observed = raw["status"].get("observation", {}).get("metrics", [])

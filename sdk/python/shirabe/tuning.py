@@ -51,7 +51,8 @@ minimize, maximize: the name of the metric; or a list of names, or both, for sev
     the first of minimize, or of maximize if that is all there is.
 constraints: {metric: {"min": number, "max": number}}, one of the two or both, or a list of texts
     such as "memory <= 16e9". The best trial and the front are of those that keep them.
-trials: in all, those of earlier calls with this name included; failed ones count.
+trials: in all, those of earlier calls with this name included; failed ones count. A later call may
+    ask for more, unless the search has ended otherwise (by its goal, or all points were tried).
 parallel: how many run at the same time.
 workers: "threads" of this process (parallel=1: the thread of the caller), or "processes", for
     functions that compute in Python; they must be picklable, or cloudpickle be installed.
@@ -64,8 +65,10 @@ algorithm, stopper: a name of `shirabe algorithms`, or (name, {setting: value}).
 metrics: names of other metrics to record step by step; of others the last value is kept.
 first: points to try first, {name: value} with every parameter.
 goal: the search ends when a trial is as good; {metric: number} with several objectives: as good in
-    all that are named. reference: {metric: number}: the hypervolume of the front is measured from
-    there (default: the worst result). timeout: seconds after which no trial begins.
+    all that are named. What still runs then (parallel > 1) is "stopped": of it counts what it has
+    reported, and not what it returns later. reference: {metric: number}: the hypervolume of the
+    front is measured from there (default: the worst result).
+timeout: seconds after which no trial begins.
 max_failed: the search ends when more trials than this have failed; it may then be the first
     three, too.
 seed: the same numbers give the same points (with parallel=1).
@@ -75,7 +78,8 @@ binary: the program `shirabe` (default: $SHIRABE_BINARY, the scripts of this Pyt
 Ctrl-C: no trial begins any more, and the running ones may end (trial.should_stop is True); the
 Result says so. A second one raises KeyboardInterrupt; what ran is run again by the next call.
 
-ValueError, TypeError: an argument is wrong, or differs from the stored search of this name.
+ValueError, TypeError: an argument is wrong, or differs from the stored search of this name (trials,
+    parallel, workers, timeout, max_failed and progress may), or that takes no more trials.
 TrialFailed: the first three trials failed, or more than max_failed, or all; with `result`.
 FileNotFoundError: no program. shirabe_client.errors.Unavailable: it does not start.
 """

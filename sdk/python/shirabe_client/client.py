@@ -17,7 +17,10 @@ Errors are those of `shirabe_client.errors`. A client may be shared by threads.
 
 from __future__ import annotations
 
+import itertools
+import json
 import os
+import re
 from pathlib import Path
 from typing import Any, Iterator, List, Mapping, Optional, Union
 from urllib.parse import quote
@@ -79,7 +82,7 @@ class Client:
 
     def apply(self, spec: Spec) -> Experiment:
         """Creates the experiment, or changes the counts and the goal of the one that exists.
-        Conflict if that is another search."""
+        Conflict if that is another search; ValueError without metadata.name."""
         body = _body(spec)
         if isinstance(body, str):
             try:
@@ -87,11 +90,7 @@ class Client:
             except ShirabeError as error:
                 if error.code != "ALREADY_EXISTS":
                     raise
-            # Only the server reads YAML: it says what the text is called.
-            name = _name_in(body)
-        else:
-            name = str(body.get("metadata", {}).get("name", ""))
-        return Experiment(self, self.transport.call("PUT", self.path(name), body))
+        return Experiment(self, self.transport.call("PUT", self.path(_name_of(body)), body))
 
     def get(self, name: str) -> Experiment:
         """NotFound if there is none."""
@@ -165,16 +164,65 @@ def _body(spec: Spec) -> Any:
     return spec if isinstance(spec, str) else dict(spec)
 
 
+def _name_of(body: Any) -> str:
+    """metadata.name of a mapping, or of JSON or YAML text that the server has taken. ValueError if
+    it has none."""
+    if isinstance(body, str):
+        try:
+            body = json.loads(body)
+        except ValueError:
+            body = {"metadata": {"name": _name_in(body)}}
+    metadata = body.get("metadata") if isinstance(body, Mapping) else None
+    name = metadata.get("name") if isinstance(metadata, Mapping) else None
+    if not name:
+        raise ValueError(
+            "metadata.name is not to be found: give the experiment a name, as "
+            '{"metadata": {"name": "mine"}, …}'
+        )
+    return str(name)
+
+
 def _name_in(yaml: str) -> str:
-    """metadata.name of a YAML text in block or flow style."""
-    inside = False
-    for line in yaml.splitlines():
-        if line.startswith("metadata:"):
-            inside, line = True, line[len("metadata:") :]
-        elif inside and line[:1].strip():
-            break
-        for part in line.strip(" {}").split(",") if inside else []:
-            key, _, value = part.strip().partition(":")
-            if key.strip("\"' ") == "name":
-                return value.split(" #")[0].strip("\"' ")
-    raise ValueError("metadata.name is not to be found: give apply() a mapping")
+    """metadata.name of a YAML text: of metadata's own keys, which are those of the least indent in
+    block style, and those in the outer braces in flow style. "" if it is not there."""
+    lines = yaml.lstrip("\ufeff").splitlines()
+    for begin, line in enumerate(lines):
+        found = re.match(r"([\"']?)metadata\1\s*:(.*)", line)
+        if not found:
+            continue
+        if found[2].lstrip().startswith("{"):
+            return _name_in_flow("\n".join([found[2], *lines[begin + 1 :]]))
+        inside = [line for line in lines[begin + 1 :] if re.match(r"\s*[^\s#]", line)]
+        inside = list(itertools.takewhile(lambda line: line[0] == " ", inside))
+        indent = min((len(line) - len(line.lstrip()) for line in inside), default=0)
+        for line in inside:
+            key = re.match(r"([\"']?)name\1\s*:\s+(.*)", line[indent:])
+            if key:
+                return _scalar(key[2])
+    return ""
+
+
+def _name_in_flow(text: str) -> str:
+    """Of {name: a, labels: {name: b}}, and whatever follows."""
+    depth, key = 0, ""
+    for token in re.finditer(r"\s#.*|\"[^\"]*\"|'[^']*'|[{}\[\],:]|[^\s{}\[\],:\"']+", text):
+        word = token[0]
+        if word in ("{", "["):
+            depth += 1
+        elif word in ("}", "]"):
+            depth -= 1
+            if depth == 0:
+                break
+        elif depth == 1 and word == ",":
+            key = ""
+        elif depth == 1 and word != ":" and word.lstrip()[0] != "#":
+            if key == "name":
+                return word.strip("\"'")
+            key = word.strip("\"'")
+    return ""
+
+
+def _scalar(text: str) -> str:
+    """Without quotes and comment."""
+    quoted = re.match(r"([\"'])(.*?)\1", text)
+    return quoted[2] if quoted else re.split(r"\s#", text)[0].strip()

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from .client import Client
 
 _ENDED = ("Succeeded", "Failed")
-_FIRST_LOOK, _LAST_LOOK = 0.1, 2.0  # seconds between two looks of wait()
+_FIRST_LOOK, _LAST_LOOK = 0.1, 2.0  # seconds between two looks of wait() and ask()
 
 
 class Best(NamedTuple):
@@ -65,8 +65,8 @@ class Experiment:
     """An experiment as the server last described it in `raw`, shaped as Katib's objects are."""
 
     def __init__(self, client: Client, raw: Json) -> None:
-        self.client = client
-        self.raw = raw
+        self.client, self.raw = client, raw
+        self.reason = ""  # why the last ask() had no trial, in the server's words
 
     def __repr__(self) -> str:
         return f"<Experiment {self.namespace}/{self.name} {self.state}>"
@@ -301,27 +301,27 @@ class Experiment:
 
     def ask(self, caller: Optional[str] = None, wait: float = 20.0) -> Optional[Trial]:
         """The next trial for the caller to run, with spec.shirabe.askAndTell; None once the
-        experiment has ended.
+        experiment has ended: `reason` is why.
 
         caller: one name a worker (default: user, host and process). Who asks again is given the
             same trial until it has been told, so that nothing is lost with an answer.
-        wait: seconds for one request; asks again until there is a trial, or the end.
+        wait: seconds for one request, which the server uses while a point may come; where none can
+            (all trials are given out) it is asked again after a pause of up to 2 s.
         """
         caller = caller or f"{getuser()}@{socket.gethostname()}-{os.getpid()}"
         wait = min(max(wait, 0.0), 60.0)
+        body, pause = {"caller": caller, "waitSeconds": wait}, _FIRST_LOOK if wait else 1.0
         while True:
             reply: replies.Asked = self.client.transport.call(
-                "POST",
-                self._path() + ":ask",
-                {"caller": caller, "waitSeconds": wait},
-                timeout=wait + 20,
-                idempotent=True,
+                "POST", self._path() + ":ask", body, timeout=wait + 20, idempotent=True
             )
+            self.reason = str(reply.get("reason", ""))
             if reply.get("trial"):
                 return Trial(self, reply["trial"], reply["parameters"], reply["token"])
             if reply["ended"]:
                 return None
-            time.sleep(_FIRST_LOOK if wait else 1.0)
+            time.sleep(pause)
+            pause = min(2 * pause, _LAST_LOOK, wait or pause)
 
     def suggest(self, count: int = 5) -> List[Dict[str, Value]]:
         """The points that would be tried next. Nothing is stored."""

@@ -196,7 +196,7 @@ class Engine:
         )
         core = CoreStudy(self.folder, key_of(self.name), None, self.in_memory)
         try:
-            core.open(problem)
+            core.open(problem, begun_alike=False)
         except BaseException:
             core.close()
             raise

@@ -33,7 +33,7 @@ from .pruners import BasePruner, MedianPruner
 from .results import best_trials, check_constraints, is_feasible, read_values
 from .running import Callback, Run, last_report
 from .samplers import BaseSampler
-from .trial import FrozenTrial, Trial, TrialState
+from .trial import FrozenTrial, Trial, TrialState, stored_attribute
 
 __all__ = ["MaxTrialsCallback", "Study", "StudyDirection"]
 
@@ -94,8 +94,8 @@ class Study:
         return dict(self.engine.user_attrs)
 
     def set_user_attr(self, key: str, value: Any) -> None:
-        """Kept with the study, if it is made of what JSON has."""
-        self.engine.user_attrs[key] = value
+        """Kept with the study. TypeError for what JSON has not; a number of NumPy is one."""
+        self.engine.user_attrs.update(stored_attribute(key, value))
         self.engine.write_meta()
 
     # ---- results -------------------------------------------------------------------------------
@@ -184,7 +184,8 @@ class Study:
         """Calls the objective for n_trials more trials, or until the timeout, in n_jobs threads.
 
         An exception that `catch` does not name ends it, as does Ctrl-C; what is stored stays, and
-        a trial that was cut short is run again by the next call.
+        a trial that was cut short is run again by the next call. So does the end of the space: no
+        point is tried twice.
         """
         if not callable(func):
             raise TypeError(f"func is {func!r}: give a function of a trial")
@@ -225,6 +226,10 @@ class Study:
             progress.draw(last=True)
         if run.error is not None:
             raise run.error
+        if conductor.ended == "exhausted" and self.sampler.algorithm != "grid":
+            _log.warning(
+                "optimize ends before its time: %s, and none is tried twice", conductor.reason
+            )
 
     def stop(self) -> None:
         """No trial begins any more; for callbacks and objectives."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import enum
+import json
 import math
 import random
 import time
@@ -20,7 +21,7 @@ from .distributions import (
 )
 from .exceptions import NotSupported
 
-__all__ = ["FrozenTrial", "Trial", "TrialState"]
+__all__ = ["FrozenTrial", "Trial", "TrialState", "stored_attribute"]
 
 
 class TrialState(enum.IntEnum):
@@ -219,8 +220,8 @@ class Trial:
         return self.core.stop_reason is not None
 
     def set_user_attr(self, key: str, value: Any) -> None:
-        """Kept with the trial, if it is made of what JSON has."""
-        self.user_attrs[key] = value
+        """Kept with the trial. TypeError for what JSON has not; a number of NumPy is one."""
+        self.user_attrs.update(stored_attribute(key, value))
 
     def set_constraint(self, key: str, value: float) -> None:
         """A constraint: kept where the value is 0 or less. Every trial of a study sets the same."""
@@ -275,6 +276,26 @@ class Trial:
         if self.values is not None and self.state == TrialState.PRUNED:
             notes["values"] = self.values
         return notes
+
+
+def stored_attribute(key: str, value: Any) -> Dict[str, Any]:
+    """{key: value} as it is read from the storage: a copy, with the numbers of NumPy and others as
+    Python's. TypeError, with the key and the type, for what JSON has not."""
+    try:
+        found: Dict[str, Any] = json.loads(json.dumps({key: value}, default=_python_number))
+        return found
+    except (TypeError, ValueError, RecursionError) as error:
+        raise TypeError(
+            f"user attribute {key!r} is a {type(value).__name__} that cannot be stored: {error}"
+        ) from None
+
+
+def _python_number(value: Any) -> Any:
+    if hasattr(value, "item") and getattr(value, "shape", None) == ():
+        return value.item()
+    raise TypeError(
+        f"JSON has no {type(value).__name__}: give None, bools, numbers, texts, lists or dicts"
+    )
 
 
 def draw(distribution: Distribution, rng: random.Random) -> Any:
