@@ -266,13 +266,19 @@ class Smac(Peer):
                            overwrite=True)
         for _ in self.given:
             info = self.facade.ask()
-            asked = self.plain(info)
+            asked = self.plain(info.config)
             self.answer(info, next(loss for point, loss in self.given if same(point, asked)))
 
-    def plain(self, info):
-        values = dict(info.config)
+    def plain(self, configuration):
+        values = dict(configuration)
         return {p["name"]: values[p["name"]].item() if hasattr(values[p["name"]], "item")
                 else values[p["name"]] for p in self.space if p["name"] in values}
+
+    def recommend(self):
+        incumbent = self.facade.intensifier.get_incumbent() if self.facade else None
+        if incumbent is None:
+            return super().recommend()
+        return self.plain(incumbent)
 
     def answer(self, info, loss):
         from smac.runhistory.dataclasses import TrialValue
@@ -286,7 +292,7 @@ class Smac(Peer):
             self.start()
         trials = [self.facade.ask() for _ in range(count)]
         self.open += trials
-        return [self.plain(info) for info in trials]
+        return [self.plain(info.config) for info in trials]
 
     def tell(self, identity, point, loss):
         self.answer(self.open[identity], loss)

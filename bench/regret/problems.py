@@ -175,6 +175,7 @@ class Problem:
     batch = 1
     workers = 0  # that take trials as they come free; 0: batches, all told before the next
     noise = None  # ("m" or "a", size)
+    by_method = False  # told with noise: the method says which of its trials is the best
 
     def best(self):
         return Best(by_told=self.workers > 0)
@@ -246,7 +247,7 @@ class Coco(Problem):
         elif kind == "w":
             self.workers, self.noise = int(size), ("m", 0.1)
         elif kind:
-            self.noise = (kind, int(size) / 100)
+            self.noise, self.by_method = (kind, int(size) / 100), True
             self.width = self.scale() if kind == "a" else None
 
     def loss(self, point):

