@@ -76,7 +76,7 @@ std::optional<Plan::Ending> DecideGoal(const v1::Experiment& experiment) {
                           FormatNumber(best.objective())};
 }
 
-// The rules in Katib's order: goal, too many failures, enough trials, nothing left to try; and ours.
+// The rules in Katib's order: goal, too many failures, enough trials, nothing left; and ours.
 std::optional<Plan::Ending> DecideEnding(const PlanInput& input) {
   const v1::ExperimentSpec& spec = input.experiment->spec();
   const v1::ExperimentStatus& status = input.experiment->status();
