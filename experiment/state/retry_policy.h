@@ -62,7 +62,7 @@ NextStep NextAfterDeadline(Deadline deadline, const v1::Trial& trial,
 // a trial without a value that counts is not stopped early, it has failed or was killed.
 inline constexpr char kTimeLimit[] = "TimeLimit";  // spec.shirabe.limits.trialSeconds
 inline constexpr char kStoppedByUser[] = "StoppedByUser";
-inline constexpr char kExperimentEnded[] = "ExperimentEnded";  // whatever ended it
+inline constexpr char kExperimentEnded[] = "ExperimentEnded";    // whatever ended it
 inline constexpr char kBreaksConstraint[] = "ConstraintBroken";  // constraints[].stopEarly
 NextStep NextAfterStop(const std::string& trial_reason, const v1::Trial& trial);
 
