@@ -16,6 +16,8 @@ const Resource kPods{"", "v1", "pods", "Pod"};
 constexpr absl::Duration kKeysTtl = absl::Minutes(5);
 // Where a key is not known: a new one may just have come.
 constexpr absl::Duration kKeysAgain = absl::Seconds(10);
+// Where they cannot be read again: known ones are used for so long.
+constexpr absl::Duration kKeysAnyway = absl::Hours(1);
 // Between the clocks of two machines.
 constexpr absl::Duration kSkew = absl::Seconds(60);
 
@@ -65,19 +67,30 @@ StatusOr<TokenVerifier::Keys> TokenVerifier::ReadKeys() const {
   return absl::UnavailableError("the API server publishes no keys of its tokens");
 }
 
+// One caller reads them, and holds up no other: where the API server is away, that takes seconds.
 StatusOr<TokenVerifier::Keys> TokenVerifier::KeysFor(const std::string& id) {
-  const MutexLock lock(mutex_);
-  const absl::Duration age = clock_->Monotonic() - keys_.read_at;
-  const bool known = std::any_of(keys_.all.begin(), keys_.all.end(),
-                                 [&](const JsonWebKey& key) { return key.id() == id; });
-  if (age < (known ? kKeysTtl : kKeysAgain)) return keys_;
   const absl::Duration now = clock_->Monotonic();
-  if (now - failed_at_ < kKeysAgain) return failure_;
+  bool usable = false;  // although they are not as new as they might be
+  {
+    const MutexLock lock(mutex_);
+    const absl::Duration age = now - keys_.read_at;
+    const bool known = std::any_of(keys_.all.begin(), keys_.all.end(),
+                                   [&](const JsonWebKey& key) { return key.id() == id; });
+    if (age < (known ? kKeysTtl : kKeysAgain)) return keys_;
+    usable = known && age < kKeysAnyway;
+    if (reading_ || now - failed_at_ < kKeysAgain) {
+      return usable ? StatusOr<Keys>(keys_) : StatusOr<Keys>(failure_);
+    }
+    reading_ = true;
+    failure_ = absl::UnavailableError("they are just being read: try again");
+  }
   StatusOr<Keys> read = ReadKeys();
-  failure_ = read.status();
+  const MutexLock lock(mutex_);
+  reading_ = false;
   failed_at_ = read.ok() ? -absl::InfiniteDuration() : now;
+  if (!read.ok()) failure_ = read.status();
   if (read.ok()) keys_ = *read;
-  return read;
+  return read.ok() || !usable ? read : keys_;
 }
 
 StatusOr<Json> TokenVerifier::Claims(const std::string& token) {

@@ -3,8 +3,9 @@
 // would be one request more for each pod. The API server publishes the keys that it signs with;
 // signature, issuer, audience and times are checked here. Verify asks as well whether the account,
 // and the pod that the token is bound to, are still there, which takes rights in that namespace
-// alone. Used by token_reviewer.cc, which limits and remembers, and by the executor `kubernetes`,
-// which sees its pods. Thread-safe; calls block.
+// alone. Keys that cannot be read again, for the API server is away, are believed for an hour. Used
+// by token_reviewer.cc, which limits and remembers, and by the executor `kubernetes`, which sees
+// its pods. Thread-safe; calls block, but while one of them reads the keys no other waits for it.
 #pragma once
 
 #include <string>
@@ -55,7 +56,8 @@ class TokenVerifier {
   const std::string namespace_;
   Mutex mutex_;
   Keys keys_ ABSL_GUARDED_BY(mutex_);
-  // The last time that they were read, if they could not be, and why: not asked for again at once.
+  bool reading_ ABSL_GUARDED_BY(mutex_) = false;
+  // When they could not be read the last time, and why: not asked for again at once.
   absl::Duration failed_at_ ABSL_GUARDED_BY(mutex_) = -absl::InfiniteDuration();
   Status failure_ ABSL_GUARDED_BY(mutex_);
 };

@@ -5,8 +5,10 @@
 
 #include <atomic>
 #include <map>
+#include <thread>
 
 #include "kube/token_reviewer.h"
+#include "tests/kube/await.h"
 #include "tests/kube/fake_api_server.h"
 #include "tests/kube/signed_tokens.h"
 
@@ -33,6 +35,7 @@ class VerifierTest : public testing::Test {
 
   void Answer(FakeExchange& exchange) {
     const std::string& path = exchange.request().path;
+    for (int i = 0; hold_ && i < 2000; ++i) absl::SleepFor(absl::Milliseconds(5));
     if (status_ != 200) return exchange.Reply(status_, "{}");
     if (exchange.request().method == "POST") {
       asked_ = Json::parse(exchange.request().body, nullptr, false);
@@ -68,6 +71,7 @@ class VerifierTest : public testing::Test {
   SigningKey curve_{"one", "P-256"};
   SigningKey rsa_{"two", ""};
   std::atomic<int> status_ = 200;
+  std::atomic<bool> hold_ = false;  // the API server takes its time
   std::map<std::string, Json> paths_;
   Json asked_;
   FakeApiServer server_;
@@ -175,6 +179,36 @@ TEST_F(VerifierTest, ANewKeyIsLookedForAndNotTooOften) {
   clock_.Advance(absl::Seconds(11));
   EXPECT_TRUE(verifier_.Verify(token).ok());
   EXPECT_FALSE(Verify(Claims()).ok()) << "a key that is withdrawn";
+}
+
+TEST_F(VerifierTest, KnownKeysAreUsedForAnHourWhileTheApiServerIsAway) {
+  const std::string token = curve_.Token(With("/exp", 1'800'100'000), "ES256");
+  ASSERT_TRUE(verifier_.Claims(token).ok());
+  status_ = 500;
+  clock_.Advance(absl::Minutes(50));
+  EXPECT_TRUE(verifier_.Claims(token).ok());
+  EXPECT_TRUE(verifier_.Claims(token).ok()) << "and is not asked again at once";
+  EXPECT_EQ(server_.Count("GET /.well-known/openid-configuration"), 2);
+  clock_.Advance(absl::Minutes(11));
+  EXPECT_TRUE(absl::IsUnavailable(verifier_.Claims(token).status()));
+}
+
+// Thousands of sidecars come at the same time, and a server's threads are few.
+TEST_F(VerifierTest, NoOneWaitsForAnotherWhoReadsTheKeys) {
+  const std::string token = curve_.Token(Claims(), "ES256");
+  hold_ = true;
+  std::thread first([&] { EXPECT_TRUE(verifier_.Claims(token).ok()); });
+  EXPECT_TRUE(Await([&] { return server_.Count("GET /.well-known/openid-configuration") == 1; }));
+  EXPECT_TRUE(absl::IsUnavailable(verifier_.Claims(token).status())) << "none is known yet";
+  hold_ = false;
+  first.join();
+  clock_.Advance(absl::Minutes(6));
+  hold_ = true;
+  std::thread again([&] { EXPECT_TRUE(verifier_.Claims(token).ok()); });
+  EXPECT_TRUE(Await([&] { return server_.Count("GET /.well-known/openid-configuration") == 2; }));
+  EXPECT_TRUE(verifier_.Claims(token).ok()) << "the known ones do";
+  hold_ = false;
+  again.join();
 }
 
 TEST_F(VerifierTest, WithoutAnAnswerNothingIsDecided) {
