@@ -1,5 +1,6 @@
 // The end of an attempt, and what it means for its trial.
 #include <algorithm>
+#include <filesystem>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -42,6 +43,17 @@ std::optional<v1::Checkpoint> LastSave(const TrialDelta& trial) {
 bool LeftNewerCheckpoint(const TrialDelta& trial) {
   const auto last = LastSave(trial);
   return last && last->step() > trial.attempt().resumed_from_step();
+}
+
+// The disk under what a program on this machine prints, if it is full: what is lost then, nothing
+// else tells.
+std::string FullDisk(const v1::Attempt& attempt, const std::string& log) {
+  constexpr uintmax_t kFull = 64 << 10;
+  if (attempt.placements_size() == 0 || attempt.placements(0).pid() == 0) return "";
+  std::error_code error;
+  const std::filesystem::space_info space = std::filesystem::space(log, error);
+  if (error || space.available >= kFull) return "";
+  return "the disk of " + log + " is full: what it printed may be lost";
 }
 
 // Where the next attempt can go on, as far as is known now.
@@ -105,7 +117,6 @@ void CompleteRecord(const TrialEdit& edit, const trial::AttemptStatus& observed)
     *attempt.add_placements() = observed.placement;
     *attempt.mutable_placements(0)->mutable_end_time() = attempt.end_time();
   }
-  attempt.set_cause(CauseOf(attempt, observed));
   attempt.set_cause(CauseOf(attempt, observed));
   std::optional<absl::Time> last_save;
   if (const auto save = LastSave(edit.trial)) last_save = FromProto(save->time());
@@ -235,6 +246,12 @@ void RecordOutputs(const TrialEdit& edit, v1::Checkpoint outputs, const NextStep
 void FinishAttempt(const TrialEdit& edit, const trial::AttemptStatus& observed) {
   edit.delta.effects().forget.push_back(observed.key);
   CompleteRecord(edit, observed);
+  v1::Attempt& attempt = edit.trial.mutable_attempt();
+  const std::string full = FullDisk(attempt, edit.in.options.executor->Paths(observed.key).log);
+  if (!full.empty()) {
+    attempt.set_message(EndMessage(attempt) + "; " + full);
+    edit.delta.AddEvent(edit.trial.trial(), true, "DiskFull", full);
+  }
   for (const std::string& refused : observed.refused) {
     edit.delta.AddEvent(edit.trial.trial(), true, "CheckpointRefused", Printable(refused));
   }

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <sqlite3.h>
 #include <stdio.h>
+#include <sys/mount.h>
 
 #include <set>
 #include <sstream>
@@ -136,6 +137,22 @@ TEST_F(CliTest, ExplainsWhatTheRegistriesHold) {
   EXPECT_NE(mistaken.code, 0);
   EXPECT_THAT(mistaken.err, HasSubstr("did you mean \"objective\"?"));
   EXPECT_NE(cli_.Run({"explain", "spec.objective.type.of"}).code, 0);
+}
+
+TEST_F(CliTest, AFullDiskUnderTheLogIsSaid) {  // F14
+  ASSERT_TRUE(MakeDirs(cli_.state()).ok());
+  if (mount("shirabe-test", cli_.state().c_str(), "tmpfs", 0, "size=2m") != 0) {
+    GTEST_SKIP() << "mounting a small disk takes root";
+  }
+  const std::vector<std::string> db = {"--db", "sqlite:" + cli_.Path("elsewhere.db")};
+  const std::string script =
+      "head -c 4000000 /dev/zero > $SHIRABE_OUTPUT_DIR/filler; echo loss={x}";
+  cli_.Run({"run", "--name", "m", "--param", "x=0..1", "--minimize", "loss", "--max-trials", "1",
+            db[0], db[1], "--", "/bin/sh", "-c", script});
+  const std::string why = "is full: what it printed may be lost";
+  EXPECT_THAT(cli_.Run({"events", "m", db[0], db[1]}).out, HasSubstr(why));
+  EXPECT_THAT(cli_.Run({"describe", "trial", "m-1", db[0], db[1]}).out, HasSubstr(why));
+  umount2(cli_.state().c_str(), MNT_DETACH);
 }
 
 // Also where nobody looks at a terminal: a wrong home lists nothing, too.
