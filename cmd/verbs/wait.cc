@@ -1,4 +1,6 @@
 // wait: until something is so, for scripts.
+#include <optional>
+
 #include "absl/strings/str_cat.h"
 #include "base/registry.h"
 #include "cmd/options.h"
@@ -29,10 +31,32 @@ StatusOr<view::AwaitTarget> FindTarget(const Session& session, const std::string
   return view::AwaitTarget{key, std::nullopt};
 }
 
+// A server that is begun again, as for an upgrade, is waited for.
+StatusOr<view::AwaitOutcome> AwaitThroughRestarts(const Session& session,
+                                                  const view::AwaitTarget& target,
+                                                  const Waiting& waiting) {
+  constexpr absl::Duration kPause = absl::Seconds(1);
+  constexpr absl::Duration kMostAway = absl::Minutes(1);
+  constexpr absl::Duration kWasThere = absl::Seconds(15);  // no call fails as late as that
+  std::optional<absl::Duration> away_since;                // monotonic
+  for (;;) {
+    const absl::Duration begun = RealClock()->Monotonic();
+    auto waited = view::Await(*session.client, target, waiting.condition, waiting.deadline);
+    const absl::Duration now = RealClock()->Monotonic();
+    if (!absl::IsUnavailable(waited.status()) || now + kPause > waiting.deadline) return waited;
+    if (!away_since || now - begun > kWasThere) {
+      away_since = now;
+      ProgressLine(Message(waited.status()) + "; trying again for a minute");
+    }
+    if (now - *away_since > kMostAway) return waited;
+    SleepUninterrupted(kPause);
+  }
+}
+
 StatusOr<int> WaitForOne(const Session& session, const std::string& name, const Waiting& waiting) {
   const AwaitCondition& condition = waiting.condition;
   ASSIGN_OR_RETURN(const auto target, FindTarget(session, name));
-  const auto waited = view::Await(*session.client, target, condition, waiting.deadline);
+  const auto waited = AwaitThroughRestarts(session, target, waiting);
   RETURN_IF_ERROR(AsUsage(waited.status()));
   const std::string object =
       target.trial ? "trial/" + TrialName(*target.trial) : "experiment/" + target.experiment.name;
@@ -60,7 +84,8 @@ StatusOr<int> Wait(const Arguments& arguments) {
       "wait EXPERIMENT|TRIAL… --for CONDITION [--timeout 10m]",
       "Waits until something is so: succeeded, failed, completed (ended in whatever way), running "
       "(or has run), deleted, 'metric=loss<0.1' or 'best<0.1'. Exits with 0 once it is, 8 if it "
-      "can no longer be since the experiment or trial has ended, 124 after the time-out.");
+      "can no longer be since the experiment or trial has ended, 124 after the time-out. A server "
+      "that goes away is waited for, too, for a minute.");
   options.Arguments("EXPERIMENT or TRIAL", &names, 1, 1000);
   options.Text("--for", &condition, "CONDITION", "what to wait for (default completed)");
   options.Text("--timeout", &timeout, "TIME", "at most so long: 30s, 10m, 2h (default: no end)");

@@ -131,6 +131,20 @@ TEST_F(ServeTest, WhatIsMadeAgainJustAfterItsDeletionRuns) {
   }
 }
 
+// As for an upgrade. Who waits need not notice.
+TEST_F(ServeTest, AWaitOutlivesARestart) {
+  auto server = Serve();
+  ASSERT_EQ(Apply(Spec("one")).code, 0);
+  const auto waits = cli_.Start(Remote({"wait", "one", "--timeout", "60s"}));
+  ASSERT_TRUE(Eventually([&] { return HasStarted(2); }));
+  server->Signal(SIGKILL);
+  server->Wait();
+  EXPECT_TRUE(Eventually([&] { return waits->Err().find("trying again") != std::string::npos; }));
+  const auto again = cli_.Start({"serve", "--grpc", address_, "--http", "127.0.0.1:0"});
+  cli_.Write("go", "");
+  EXPECT_EQ(waits->Wait().code, 0) << waits->Err();
+}
+
 // Until there is space again: neither the one who asks nor the one who watches is left to guess.
 TEST_F(ServeTest, OnAFullDiskItIsNotReadyAndAnAskSaysWhy) {
   const std::string disk = cli_.Path("disk");
