@@ -69,7 +69,7 @@ class ContextTlsTest : public testing::Test {
 TEST_F(ContextTlsTest, ACertificateOfTheContextLetsIn) {
   const Outcome outcome = With(Pair("me.crt", "me.key"));
   EXPECT_EQ(outcome.code, 0) << outcome.err;
-  EXPECT_EQ(outcome.err, "");
+  EXPECT_EQ(outcome.err, "no experiments in namespace default\n");
 }
 
 TEST_F(ContextTlsTest, WithoutOneTheErrorSaysHowToGiveIt) {
