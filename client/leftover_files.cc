@@ -192,11 +192,7 @@ Status StaleFiles::SetAside(const ExperimentKey& key, const KnownTrials& known) 
     const auto trial = ParseTrialName(name, key.ns);
     if (!trial || trial->experiment != key) continue;
     const auto attempts = known.find(trial->number);
-    if (attempts == known.end()) {
-      RETURN_IF_ERROR(Move(layout_->TrialDir(*trial)));
-      continue;
-    }
-    if (IsOfAnother(*trial, attempts->second)) {
+    if (attempts == known.end() || IsOfAnother(*trial, attempts->second)) {
       RETURN_IF_ERROR(Move(layout_->TrialDir(*trial)));
       continue;
     }
