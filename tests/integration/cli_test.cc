@@ -155,7 +155,7 @@ TEST_F(CliTest, AFullDiskUnderTheLogIsSaid) {  // F14
   umount2(cli_.state().c_str(), MNT_DETACH);
 }
 
-// Also where nobody looks at a terminal: a wrong home lists nothing, too.
+// Also where stderr is not a terminal: with a wrong home the list is empty as well.
 TEST_F(CliTest, SaysThatThereIsNothing) {
   const Outcome none = cli_.Run({"get", "exp"});
   EXPECT_EQ(none.code, 0);

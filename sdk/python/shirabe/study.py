@@ -30,8 +30,13 @@ _WAIT = 0.25  # seconds that the child may take to answer with a point; then Ctr
 _FIRST_PAUSE, _LAST_PAUSE = 0.001, 0.01  # seconds between two looks where it has none for now
 _LOOKS = 1.0  # seconds until those of workers that have died are looked for, and it is asked less
 _REST = 0.2  # seconds between two looks then
-_STATES = {"Succeeded": VALUE, "Running": OPEN, "Pending": OPEN}
-_STATES.update({"EarlyStopped": STOPPED, "Killed": STOPPED})
+_STATES = {
+    "Succeeded": VALUE,
+    "EarlyStopped": STOPPED,
+    "Killed": STOPPED,
+    "Running": OPEN,
+    "Pending": OPEN,
+}
 _STOPPED_BY = {
     "ExperimentEnded": "the search ended before this trial did",
     "KilledByUser": "stopped by a user",
