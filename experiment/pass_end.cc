@@ -49,7 +49,7 @@ bool LeftNewerCheckpoint(const TrialDelta& trial) {
 // else tells.
 std::string FullDisk(const v1::Attempt& attempt, const std::string& log) {
   constexpr uintmax_t kFull = 64 << 10;
-  if (attempt.placements_size() == 0 || attempt.placements(0).pid() == 0) return "";
+  if (!IsOnThisMachine(attempt)) return "";
   std::error_code error;
   const std::filesystem::space_info space = std::filesystem::space(log, error);
   if (error || space.available >= kFull) return "";
@@ -191,9 +191,9 @@ void CompleteTrial(const TrialEdit& edit, std::string reason) {
 
 // Its observations count as those of a trial that succeeded; without a finite one it is of no use
 // to the algorithm, as there.
-void RecordEarlyStop(const TrialEdit& edit, v1::TrialPhase phase, const std::string& message) {
+void RecordEarlyStop(const TrialEdit& edit, v1::TrialPhase phase) {
   v1::Trial& trial = edit.trial.mutable_trial();
-  trial.set_message(message);
+  trial.set_message(edit.trial.attempt().stop().reason());
   const std::string missing = MissingFrom(edit.in.state.experiment().spec(), trial);
   if (phase == v1::TRIAL_EARLY_STOPPED && !missing.empty()) {
     trial.set_message(trial.message() + "; " + missing);
@@ -223,7 +223,7 @@ void FinishTrial(const TrialEdit& edit, const NextStep& next) {
   *trial.mutable_completion_time() = attempt.end_time();
   if (charged) edit.delta.AddEvent(trial, true, next.reason, EndMessage(attempt));
   if (attempt.cause() == v1::EARLY_STOPPED || next.phase == v1::TRIAL_EARLY_STOPPED) {
-    RecordEarlyStop(edit, next.phase, attempt.stop().reason());
+    RecordEarlyStop(edit, next.phase);
   }
   CloseAs(next.phase, edit);
 }

@@ -91,8 +91,8 @@ void SayIfBudgetKeepsNothing(const PassInput& in, const BudgetState& money, Delt
 // Whether its checkpoints lie where they are still there once its pod is gone: on this machine, or
 // on a volume (see VolumeFor, trial/pod/pod_volumes.h).
 bool SavesOutsideOfPod(const v1::ExperimentSpec& spec, const v1::Attempt& attempt) {
-  const bool here = attempt.placements_size() > 0 && attempt.placements(0).pid() != 0;
-  if (here || spec.shirabe().checkpoint().volume().ByteSizeLong() > 0) return true;
+  if (IsOnThisMachine(attempt) || spec.shirabe().checkpoint().volume().ByteSizeLong() > 0)
+    return true;
   const auto& settings = spec.algorithm().algorithm_settings();
   return std::any_of(settings.begin(), settings.end(), [](const v1::Setting& one) {
     return one.name() == trial::kKatibFolderSetting;

@@ -82,6 +82,10 @@ bool IsPlaced(const v1::Attempt& attempt) {
   return !attempt.placements().empty() && IsPlaced(attempt.placements(0));
 }
 
+bool IsOnThisMachine(const v1::Attempt& attempt) {
+  return !attempt.placements().empty() && attempt.placements(0).pid() != 0;
+}
+
 double CostOf(absl::Duration ran, double price_per_hour) {
   return std::max(0.0, absl::ToDoubleSeconds(ran)) * price_per_hour / 3600;
 }

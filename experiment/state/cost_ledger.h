@@ -23,6 +23,8 @@ void Charge(const v1::Attempt& attempt, v1::Trial& trial, v1::ShirabeStatus& sta
 // Whether it is known where it runs, and so at what price.
 bool IsPlaced(const v1::Placement& placement);
 bool IsPlaced(const v1::Attempt& attempt);
+// Whether it is a process of this machine.
+bool IsOnThisMachine(const v1::Attempt& attempt);
 
 double CostOf(absl::Duration ran, double price_per_hour);
 
