@@ -34,8 +34,12 @@ class QueueController : public Controller {
     }
     // Two: early stops need not wait for an algorithm that takes its time.
     algorithm_workers_ = std::make_unique<AlgorithmWorkers>(2);
+    const auto enqueue = [this](const ExperimentKey& key) { (void)Enqueue(key); };
+    options_.executor_options.on_output = enqueue;
     options_.executor_options.on_change = [this](const ExperimentKey& key) {
-      if (!Enqueue(key, /*recheck=*/true)) MarkUnowned(key);
+      if (Enqueue(key, /*recheck=*/true)) return;
+      const MutexLock lock(mutex_);
+      unowned_.insert(key);
     };
     ASSIGN_OR_RETURN(executor_, info->create(options_.executor_options));
     reconciler_ = std::make_unique<Reconciler>(
@@ -47,7 +51,7 @@ class QueueController : public Controller {
                           .limits = options_.limits,
                           .namespace_quota = &namespace_quota_,
                           .sender = sender_.get(),
-                          .enqueue = [this](const ExperimentKey& key) { (void)Enqueue(key); },
+                          .enqueue = enqueue,
                           .at_step = options_.at_step});
     for (int i = 0; i < std::max(1, options_.workers); ++i)
       threads_.emplace_back([this](std::stop_token stop) { Work(stop); });
@@ -206,11 +210,6 @@ class QueueController : public Controller {
   // Others have fewer attempts now.
   void WakeUnblocked() {
     for (const ExperimentKey& key : namespace_quota_.Unblocked()) Enqueue(key);
-  }
-
-  void MarkUnowned(const ExperimentKey& key) {
-    const MutexLock lock(mutex_);
-    unowned_.insert(key);
   }
 
   // Something of these is left where attempts run: a process died after it had written that they

@@ -92,10 +92,13 @@ void TrimLater(const TrialEdit& edit, const metrics::Source& source) {
   edit.delta.effects().trims.push_back(*std::move(log));
 }
 
-// Looks less often at trials that have nothing to say; never at those that a caller runs, which
-// reports what there is. False if more is there than was read.
-StatusOr<bool> CollectRunning(const TrialEdit& edit) {
+// Looks less often at trials that have nothing to say, not at all where it is known whether they
+// have, and never at those that a caller runs, which reports what there is. False if more is there
+// than was read.
+StatusOr<bool> CollectRunning(const TrialEdit& edit, const AttemptStatus& observed) {
   if (edit.in.state.experiment().spec().shirabe().ask_and_tell()) return true;
+  const auto& version = observed.files_version;
+  if (version && version == edit.trial.memory().collected_version) return true;
   AttemptMemory& memory = edit.trial.mutable_memory();
   const absl::Duration now = edit.in.monotonic;
   if (now < memory.collect_at) {
@@ -117,7 +120,11 @@ StatusOr<bool> CollectRunning(const TrialEdit& edit) {
     memory.collect_interval = kMaxCollectInterval;
   }
   memory.collect_at = now + memory.collect_interval;
-  edit.delta.Requeue(memory.collect_interval);
+  if (version && ingested.unreadable.ok() && !ingested.more) {
+    memory.collected_version = version;
+  } else {
+    edit.delta.Requeue(memory.collect_interval);
+  }
   return !ingested.more;
 }
 
@@ -145,7 +152,7 @@ Status ObserveRunning(const TrialEdit& edit, const AttemptStatus& observed) {
   if (HasNewCheckpoint(edit.trial, observed)) {
     edit.trial.mutable_memory().collect_at = absl::ZeroDuration();
   }
-  ASSIGN_OR_RETURN(const bool complete, CollectRunning(edit));
+  ASSIGN_OR_RETURN(const bool complete, CollectRunning(edit, observed));
   return complete ? RecordCheckpoints(edit, observed) : absl::OkStatus();
 }
 

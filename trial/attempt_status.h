@@ -89,6 +89,9 @@ struct AttemptStatus {
   bool begin_known = true;
   std::optional<v1::Checkpoint> resumed;  // the one it was started from
   std::vector<v1::Checkpoint> damaged;    // of `resume`, not usable; `gone` says why
+  // Where this process brings the attempt's files: another number, never one that was, after each
+  // change of one. Unset: its program writes them, and only a look at them tells.
+  std::optional<int64_t> files_version;
   // All that it has saved and that were committed (trial/checkpoint/checkpoint_store.h), by step,
   // without `resumed`. Complete once it has ended.
   std::vector<v1::Checkpoint> checkpoints;

@@ -103,6 +103,8 @@ struct ExecutorOptions {
   StatusHandlers status_handlers;                       // for programs of this machine
   // Called, from any thread and never under a lock, when something about the experiment changed.
   std::function<void(const ExperimentKey&)> on_change;
+  // The same where all that changed is an AttemptStatus::files_version.
+  std::function<void(const ExperimentKey&)> on_output;
 };
 
 // An executor and what the rest of the program wants to know of it.

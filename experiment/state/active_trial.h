@@ -61,6 +61,7 @@ struct AttemptMemory {
   CapacityWait wait{};           // or until it has started
   absl::Duration collect_at{};
   absl::Duration collect_interval{};
+  std::optional<int64_t> collected_version{};        // AttemptStatus::files_version, all of it read
   std::optional<absl::Duration> unreadable_since{};  // nothing of it could be read since
   std::optional<absl::Duration> running_since{};     // ran_before comes on top
   absl::Duration ran_before{};                       // until this process saw it, by the wall clock

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <filesystem>
@@ -112,6 +113,9 @@ class KubernetesTest : public testing::Test {
       ++changes_;
       last_change_ = key;
       changed_.notify_all();
+    };
+    options.on_output = [this](const ExperimentKey& key) {
+      if (key == kTuning) ++outputs_;
     };
     executor_ = std::make_unique<KubernetesExecutor>(options, times);
   }
@@ -288,6 +292,7 @@ class KubernetesTest : public testing::Test {
   std::mutex mutex_;
   std::condition_variable changed_;
   int changes_ = 0;
+  std::atomic<int> outputs_ = 0;  // of kTuning
   std::optional<ExperimentKey> last_change_;
   std::unique_ptr<KubernetesExecutor> executor_;
 };

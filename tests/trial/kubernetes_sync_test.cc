@@ -1,4 +1,6 @@
 // What sidecars tell the executor of their attempts, and what they are told.
+#include <filesystem>
+
 #include "absl/strings/escaping.h"
 #include "tests/kube/signed_tokens.h"
 #include "tests/support/paths.h"
@@ -67,6 +69,46 @@ TEST_F(KubernetesTest, FilesGrowAndTheAnswerSaysHowMuchThereIs) {
   EXPECT_EQ(reply->files(0).size(), 7);
   EXPECT_EQ(executor().Sync(WithLog(Request(Nth(1)), 99, "gap"))->files(0).size(), 7);
   EXPECT_EQ(LogOf(Nth(1)), "loss=1\n");
+}
+
+// So that nothing else has to look at them.
+TEST_F(KubernetesTest, EachChangeOfItsFilesIsAnotherVersion) {
+  Run(Nth(1));
+  Run(Nth(2));
+  const auto version = [&](int64_t trial) { return See(Nth(trial)).files_version.value_or(0); };
+  const int64_t first = version(1);
+  EXPECT_GT(first, 0);
+  EXPECT_NE(first, version(2));
+  ASSERT_TRUE(executor().Sync(Request(Nth(1))).ok());
+  EXPECT_EQ(version(1), first) << "that it lives is no change";
+  EXPECT_EQ(outputs_, 0);
+  const int before = changes_;
+  ASSERT_TRUE(executor().Sync(WithLog(Request(Nth(1)), 0, "loss=1\n")).ok());
+  const int64_t second = version(1);
+  EXPECT_GT(second, first);
+  EXPECT_EQ(outputs_, 1);
+  EXPECT_EQ(changes_, before) << "there is no more room than before";
+  Reopen();
+  executor().Adopt({RecordOf(Nth(1))});
+  ASSERT_TRUE(Await([&] { return version(1) > 0; }));
+  EXPECT_NE(version(1), first);
+  EXPECT_NE(version(1), second);
+}
+
+// Some of it may have been taken.
+TEST_F(KubernetesTest, FilesThatTheDiskRefusesAreAnotherVersionAsWell) {
+  Run(Nth(1));
+  const auto first = See(Nth(1)).files_version;
+  const std::string dir = executor().Paths(Nth(1)).dir;
+  v1::SyncRequest request = WithLog(Request(Nth(1)), 0, "loss=1\n");
+  v1::FilePiece& piece = *request.add_files();
+  piece.set_name("metrics.jsonl");
+  piece.set_data("{}\n");
+  std::filesystem::create_directories(dir + "/metrics.jsonl");
+  ASSERT_FALSE(executor().Sync(request).ok());
+  EXPECT_EQ(LogOf(Nth(1)), "loss=1\n");
+  EXPECT_NE(See(Nth(1)).files_version, first);
+  EXPECT_EQ(outputs_, 1);
 }
 
 TEST_F(KubernetesTest, ItsStateIsWhatObserveShows) {

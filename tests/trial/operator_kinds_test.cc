@@ -295,6 +295,7 @@ TEST_F(TrainJobTest, ItsTrainerStatusIsCollected) {
 
 TEST_F(TrainJobTest, WhatWasReportedIsTakenOnce) {
   Run();
+  EXPECT_FALSE(See(Nth(1)).files_version) << "it is not brought by a sidecar: look for it";
   Report("2026-01-01T00:00:20Z", "0.75");
   ASSERT_TRUE(Await([&] { return Metrics().find("0.75") != std::string::npos; }));
   const std::string before = Metrics();

@@ -56,6 +56,8 @@ struct ClusterContext {
   std::function<void()> wake;
   // Something about the experiment changed: ExecutorOptions::on_change. Not under a lock.
   std::function<void(const ExperimentKey&)> notify;
+  // One of its attempts has written something: ExecutorOptions::on_output. Not under a lock.
+  std::function<void(const ExperimentKey&)> notify_output;
 };
 
 // Between two requests of one sidecar that has nothing to say, where there are so many attempts:

@@ -78,6 +78,10 @@ ClusterContext KubernetesExecutor::MakeContext(const PodTimeouts& timeouts) {
           .notify =
               [this](const ExperimentKey& experiment) {
                 if (options_.on_change) options_.on_change(experiment);
+              },
+          .notify_output =
+              [this](const ExperimentKey& experiment) {
+                if (options_.on_output) options_.on_output(experiment);
               }};
 }
 

@@ -1,6 +1,7 @@
 #include "trial/kubernetes/pod_attempt.h"
 
 #include <algorithm>
+#include <atomic>
 #include <csignal>
 #include <map>
 #include <optional>
@@ -156,7 +157,16 @@ void CheckAt(absl::Duration at, PodAttempt& attempt) {
 
 void SetRecipe(AttemptRecipe recipe, PodAttempt& attempt) {
   attempt.recipe = std::move(recipe);
-  if (!attempt.recipe.instrumented) attempt.observed.begin_known = true;
+  if (attempt.recipe.instrumented) return MarkFilesChanged(attempt);
+  attempt.observed.begin_known = true;
+  // Copies of its log, and what its object tells, come from elsewhere: they are looked for.
+  attempt.observed.files_version.reset();
+}
+
+// Unique in this process: one that is forgotten and adopted again has none of its old numbers.
+void MarkFilesChanged(PodAttempt& attempt) {
+  static std::atomic<int64_t> last{0};
+  attempt.observed.files_version = ++last;
 }
 
 void Bind(const Json& object, PodAttempt& attempt) {

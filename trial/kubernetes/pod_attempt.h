@@ -108,6 +108,8 @@ void CheckAt(absl::Duration at, PodAttempt& attempt);
 
 // How its pods were made. One without our containers resumes from nothing, which is known at once.
 void SetRecipe(AttemptRecipe recipe, PodAttempt& attempt);
+// One of the copies of its files (trial/pod/file_mirror.h) is another one from now on.
+void MarkFilesChanged(PodAttempt& attempt);
 // The object is the attempt's own: from now on it is known.
 void Bind(const Json& object, PodAttempt& attempt);
 

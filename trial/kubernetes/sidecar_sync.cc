@@ -52,8 +52,7 @@ StatusOr<v1::SyncReply> SidecarSync::Sync(const v1::SyncRequest& request,
   const AttemptKey key = KeyOfRequest(request);
   if (!ValidateKey(key).ok()) return NotCurrent();
   ASSIGN_OR_RETURN(const std::string id, Identify(key, request.token(), bearer));
-  ASSIGN_OR_RETURN(FileMirror::ApplyResult taken,
-                   parts_.mirror->Apply(key, request, request.state().complete()));
+  ASSIGN_OR_RETURN(FileMirror::ApplyResult taken, TakeFiles(key, request));
   if (!taken.error.empty()) {
     Log(LogLevel::kWarning, "a file of an attempt is not kept",
         {{"attempt", AttemptName(key)}, {"trouble", taken.error}});
@@ -90,6 +89,16 @@ StatusOr<v1::SyncReply> SidecarSync::Sync(const v1::SyncRequest& request,
   // That it lives is all that most requests of many sidecars tell, and the agenda counts on that.
   if (news || ending || spoken_of) parts_.watcher->Examine(key);
   return reply;
+}
+
+// Some of them may have been taken where the disk has refused the rest. Before the state that came
+// with them: what was reported before a checkpoint is known when that is.
+StatusOr<FileMirror::ApplyResult> SidecarSync::TakeFiles(const AttemptKey& key,
+                                                         const v1::SyncRequest& request) {
+  auto taken = parts_.mirror->Apply(key, request, request.state().complete());
+  if (request.files().empty()) return taken;
+  if (parts_.attempts->Visit(key, MarkFilesChanged)) context_.notify_output(key.trial.experiment);
+  return taken;
 }
 
 StatusOr<v1::GrantReply> SidecarSync::Grant(const v1::GrantRequest& request,

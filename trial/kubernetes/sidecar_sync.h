@@ -42,6 +42,8 @@ class SidecarSync {
                                  const std::string& bearer);
   bool IsItsPod(const PodAttempt& attempt, const std::string& uid) const;
   bool IsSecondary(const PodAttempt& attempt, const std::string& uid) const;
+  StatusOr<FileMirror::ApplyResult> TakeFiles(const AttemptKey& key,
+                                              const v1::SyncRequest& request);
   void TellKueue(const AttemptKey& key, const kube::Ref& saved);
   Status Save(const AttemptKey& key, const v1::PodState& state);
 
