@@ -26,7 +26,8 @@ using google::protobuf::MethodOptions;
 using grpc::internal::RpcMethod;
 
 constexpr absl::Duration kCallTimeout = absl::Seconds(30);
-constexpr absl::Duration kRetryPeriod = absl::Seconds(10);
+constexpr absl::Duration kFirstPause = absl::Milliseconds(100);
+constexpr absl::Duration kLongestPause = absl::Milliseconds(1600);
 constexpr absl::Duration kDeadlineSlack =
     absl::Seconds(10);  // beyond what the server was asked to wait
 constexpr int kMaxMessage = 64 << 20;
@@ -84,8 +85,10 @@ class RemoteClient : public Client {
     if (status.ok()) return absl::OkStatus();
     std::string message = status.error_message();
     if (status.error_code() == grpc::StatusCode::UNAVAILABLE) {
-      message =
-          absl::StrCat("cannot reach the server ", options_.server, ": ", message, Hint(message));
+      message = status.error_details().empty()  // then gRPC says so, not the server
+                    ? absl::StrCat("cannot reach the server ", options_.server, ": ", message,
+                                   Hint(message))
+                    : absl::StrCat("the server ", options_.server, " answers: ", message);
     } else if (absl::StrContains(message, "larger than max")) {  // gRPC's words
       message = absl::StrCat("the server takes no message of this size (", message,
                              "): send less at a time, or use the store itself, without --server");
@@ -125,17 +128,25 @@ class RemoteClient : public Client {
   // Until it works, fails for another reason than a lost connection, or has been lost for long.
   template <class Call>
   Status Persist(const Call& call) {
-    const absl::Duration deadline =
-        options_.clock->Monotonic() + (reached_ ? kRetryPeriod : absl::ZeroDuration());
-    for (absl::Duration pause = absl::Milliseconds(100);; pause = 2 * pause) {
-      const Status status = call();
-      if (!absl::IsUnavailable(status)) {
-        reached_ = true;
-        return status;
-      }
-      if (options_.clock->Monotonic() + pause > deadline) return status;
+    Status status = call();
+    if (absl::IsUnavailable(status) && reached_) status = CallAgain(call, std::move(status));
+    if (!absl::IsUnavailable(status)) reached_ = true;
+    return status;
+  }
+
+  template <class Call>
+  Status CallAgain(const Call& call, Status status) {
+    const absl::Duration deadline = options_.clock->Monotonic() + options_.retry_period;
+    auto on_lost = options_.on_lost;
+    for (absl::Duration pause = kFirstPause; absl::IsUnavailable(status);
+         pause = std::min(2 * pause, kLongestPause)) {
+      if (options_.clock->Monotonic() + pause > deadline) break;
+      // What is over in a moment need not be said, and the rest only once.
+      if (pause == kLongestPause && on_lost) std::exchange(on_lost, nullptr)(Message(status));
       Pause(pause);
+      status = call();
     }
+    return status;
   }
 
   const RemoteOptions options_;

@@ -3,9 +3,11 @@
 // if it stays lost. Thread-safe.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 
+#include "absl/time/time.h"
 #include "base/clock.h"
 #include "client/client.h"
 
@@ -23,6 +25,9 @@ struct RemoteOptions {
   std::string certificate = {};  // PEM, of this client, where the server asks for one
   std::string key = {};          // PEM
   Clock* clock = nullptr;        // outlives the client
+  // How long a call that changes nothing is tried again once a server that was there is lost.
+  absl::Duration retry_period = absl::Seconds(10);
+  std::function<void(const std::string& error)> on_lost = {};  // each time, after 1.5 s
   // Where the way to it is another than an address; `server` is a name for messages then.
   std::shared_ptr<grpc::Channel> channel = nullptr;  // shared: gRPC's own
 };

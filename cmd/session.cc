@@ -72,10 +72,19 @@ void LogOfGrpc(gpr_log_func_args* line) {
   Log(LogLevel::kDebug, line->message, {{"file", line->file}, {"line", absl::StrCat(line->line)}});
 }
 
-StatusOr<std::unique_ptr<client::Client>> OpenRemote(Access access,
+// A server that is begun again, as for an upgrade, is waited for.
+client::RemoteOptions RemoteOptionsFor(const Globals& globals) {
+  return {.clock = RealClock(),
+          .retry_period = globals.retry_period,
+          .on_lost = [](const std::string& error) {
+            ProgressLine(error + "; trying again for a minute");
+          }};
+}
+
+StatusOr<std::unique_ptr<client::Client>> OpenRemote(const Globals& globals, Access access,
                                                      const client::StateLocation& place) {
   constexpr char kTls[] = "tls://";
-  client::RemoteOptions options{.clock = RealClock()};
+  client::RemoteOptions options = RemoteOptionsFor(globals);
   options.tls =
       absl::StartsWith(access.server, kTls) || !access.ca.empty() || !access.certificate.empty();
   if (absl::StartsWith(access.server, kTls)) access.server.erase(0, sizeof kTls - 1);
@@ -109,7 +118,8 @@ StatusOr<Session> OpenCluster(const Globals& globals, const Access& access) {
   if (!access.token_file.empty()) {
     ASSIGN_OR_RETURN(proxy.token, FindToken(access, place));
   }
-  client::RemoteOptions options{.server = access.server, .clock = RealClock()};
+  client::RemoteOptions options = RemoteOptionsFor(globals);
+  options.server = access.server;
   auto channel = OpenApiServerProxy(std::move(proxy));
   if (!channel.ok()) return AsUsage(channel.status());
   options.channel = *channel;
@@ -168,7 +178,7 @@ StatusOr<Session> OpenSession(const Globals& globals, bool read_only) {
   Globals named = globals;
   named.ns = access.ns;
   ASSIGN_OR_RETURN(const client::StateLocation place, StateLocationOf(named));
-  ASSIGN_OR_RETURN(auto client, OpenRemote(access, place));
+  ASSIGN_OR_RETURN(auto client, OpenRemote(globals, access, place));
   return Session{std::move(client), place.ns, place.ns_is_default};
 }
 

@@ -28,6 +28,7 @@ struct Globals {
   std::string color = "auto";
   bool quiet = false;
   bool verbose = false;
+  absl::Duration retry_period = absl::Minutes(1);  // no flag: of RemoteOptions
 };
 void AddGlobals(Options& options, Globals* globals);
 // --stores, of verbs that run trials on this machine, or read what they have left elsewhere.

@@ -1,5 +1,5 @@
 // wait: until something is so, for scripts.
-#include <optional>
+#include <algorithm>
 
 #include "absl/strings/str_cat.h"
 #include "base/registry.h"
@@ -31,32 +31,10 @@ StatusOr<view::AwaitTarget> FindTarget(const Session& session, const std::string
   return view::AwaitTarget{key, std::nullopt};
 }
 
-// A server that is begun again, as for an upgrade, is waited for.
-StatusOr<view::AwaitOutcome> AwaitThroughRestarts(const Session& session,
-                                                  const view::AwaitTarget& target,
-                                                  const Waiting& waiting) {
-  constexpr absl::Duration kPause = absl::Seconds(1);
-  constexpr absl::Duration kMostAway = absl::Minutes(1);
-  constexpr absl::Duration kWasThere = absl::Seconds(15);  // no call fails as late as that
-  std::optional<absl::Duration> away_since;                // monotonic
-  for (;;) {
-    const absl::Duration begun = RealClock()->Monotonic();
-    auto waited = view::Await(*session.client, target, waiting.condition, waiting.deadline);
-    const absl::Duration now = RealClock()->Monotonic();
-    if (!absl::IsUnavailable(waited.status()) || now + kPause > waiting.deadline) return waited;
-    if (!away_since || now - begun > kWasThere) {
-      away_since = now;
-      ProgressLine(Message(waited.status()) + "; trying again for a minute");
-    }
-    if (now - *away_since > kMostAway) return waited;
-    SleepUninterrupted(kPause);
-  }
-}
-
 StatusOr<int> WaitForOne(const Session& session, const std::string& name, const Waiting& waiting) {
   const AwaitCondition& condition = waiting.condition;
   ASSIGN_OR_RETURN(const auto target, FindTarget(session, name));
-  const auto waited = AwaitThroughRestarts(session, target, waiting);
+  const auto waited = view::Await(*session.client, target, waiting.condition, waiting.deadline);
   RETURN_IF_ERROR(AsUsage(waited.status()));
   const std::string object =
       target.trial ? "trial/" + TrialName(*target.trial) : "experiment/" + target.experiment.name;
@@ -97,6 +75,7 @@ StatusOr<int> Wait(const Arguments& arguments) {
   ASSIGN_OR_RETURN(const absl::Duration most,
                    ParseDurationOr("--timeout", timeout, absl::InfiniteDuration()));
   const Waiting waiting{*std::move(parsed), most, RealClock()->Monotonic() + most};
+  globals.retry_period = std::min(globals.retry_period, most);
   if (names.size() > 1 && (names[0] == "exp" || names[0] == "trial")) names.erase(names.begin());
   ASSIGN_OR_RETURN(const Session session, OpenSession(globals, /*read_only=*/true));
   for (const std::string& name : names) {

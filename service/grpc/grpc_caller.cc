@@ -62,10 +62,13 @@ StatusOr<Principal> CallerOf(const grpc::ServerContextBase& context,
   return principal;
 }
 
+// The details, a google.rpc.Status that has its code alone, tell what a server has said itself from
+// what gRPC says of its connection.
 grpc::Status ToGrpc(const Status& status) {
   if (status.ok()) return grpc::Status::OK;
-  return {static_cast<grpc::StatusCode>(status.code()),
-          Printable(Message(status).substr(0, kMaxMessageBytes))};
+  const auto code = static_cast<grpc::StatusCode>(status.code());
+  return {code, Printable(Message(status).substr(0, kMaxMessageBytes)),
+          std::string{'\x08', static_cast<char>(code)}};
 }
 
 }  // namespace shirabe::service

@@ -17,6 +17,7 @@
 #include "client/remote_client.h"
 #include "experiment/spec/parse_spec.h"
 #include "proto/katib/v1beta1/api.grpc.pb.h"
+#include "tests/db/postgres_server.h"
 #include "tests/integration/cli.h"
 #include "tests/integration/http_wire.h"
 #include "tests/support/small_spec.h"
@@ -131,18 +132,58 @@ TEST_F(ServeTest, WhatIsMadeAgainJustAfterItsDeletionRuns) {
   }
 }
 
-// As for an upgrade. Who waits need not notice.
-TEST_F(ServeTest, AWaitOutlivesARestart) {
+// As for an upgrade: what goes on until something has ended is not cut off.
+TEST_F(ServeTest, WhatFollowsAnExperimentOutlivesARestart) {
   auto server = Serve();
   ASSERT_EQ(Apply(Spec("one")).code, 0);
-  const auto waits = cli_.Start(Remote({"wait", "one", "--timeout", "60s"}));
   ASSERT_TRUE(Eventually([&] { return HasStarted(2); }));
+  const std::vector<std::vector<std::string>> all = {{"wait", "one", "--timeout", "60s"},
+                                                     {"logs", "-f", "one-1"},
+                                                     {"events", "-w", "one"},
+                                                     {"get", "-w", "trials", "one"}};
+  std::vector<std::unique_ptr<Running>> follow;
+  for (const auto& words : all) follow.push_back(cli_.Start(Remote(words)));
+  Pause(absl::Seconds(1));  // each has reached it
   server->Signal(SIGKILL);
   server->Wait();
-  EXPECT_TRUE(Eventually([&] { return waits->Err().find("trying again") != std::string::npos; }));
+  for (size_t i = 0; i < all.size(); ++i) {
+    EXPECT_TRUE(Eventually([&] { return absl::StrContains(follow[i]->Err(), "trying again"); }))
+        << all[i][0] << ": " << follow[i]->Err();
+  }
   const auto again = cli_.Start({"serve", "--grpc", address_, "--http", "127.0.0.1:0"});
   cli_.Write("go", "");
-  EXPECT_EQ(waits->Wait().code, 0) << waits->Err();
+  for (size_t i = 0; i < all.size(); ++i) {
+    const Outcome outcome = follow[i]->Wait();
+    EXPECT_EQ(outcome.code, 0) << all[i][0] << ": " << outcome.err;
+    const std::vector<std::string> parts = absl::StrSplit(outcome.err, "trying again");
+    EXPECT_EQ(parts.size(), 2u) << all[i][0] << " says it once: " << outcome.err;
+  }
+}
+
+TEST_F(ServeTest, WithoutItsDatabaseItIsNotSaidToBeAway) {
+  if (!db::PostgresServer::IsInstalled()) GTEST_SKIP() << "there is no PostgreSQL here";
+  db::PostgresServer postgres;
+  const auto server = Serve({"--db", "postgres:" + postgres.Address(postgres.NewDatabase())});
+  ASSERT_EQ(Apply(Spec("one")).code, 0);
+  postgres.Stop(SIGQUIT);
+  const Outcome outcome = cli_.Run(Remote({"get", "exp", "one"}));
+  EXPECT_EQ(outcome.code, 7);
+  EXPECT_THAT(outcome.err, HasSubstr("the server " + address_ + " answers: "));
+  EXPECT_THAT(outcome.err, HasSubstr("PostgreSQL"));
+}
+
+TEST_F(ServeTest, AWaitHasAnEndThoughItsServerIsAway) {
+  auto server = Serve();
+  ASSERT_EQ(Apply(Spec("one")).code, 0);
+  const auto waits = cli_.Start(Remote({"wait", "one", "--timeout", "3s"}));
+  Pause(absl::Seconds(1));  // it has reached it
+  server->Signal(SIGKILL);
+  server->Wait();
+  const absl::Duration began = RealClock()->Monotonic();
+  const Outcome outcome = waits->Wait();
+  EXPECT_EQ(outcome.code, 7) << outcome.err;
+  EXPECT_THAT(outcome.err, HasSubstr("cannot reach the server " + address_));
+  EXPECT_LT(RealClock()->Monotonic() - began, absl::Seconds(20));
 }
 
 // Until there is space again: neither the one who asks nor the one who watches is left to guess.
