@@ -48,6 +48,7 @@ spec:
 # Experiments, trials at a time, trials in all (each), seconds that a program runs, and at most.
 SCENARIOS = {"burst": (120, 30, 40, 120, 1500), "long": (1, 500, 20000, 10, 3600),
              "small": (8, 10, 20, 10, 120)}
+PODS_PER_PROCESS = 1500  # whose connections 20,000 open files are enough for
 TICKS = os.sysconf("SC_CLK_TCK")
 UNVERIFIED = ssl._create_unverified_context()  # a certificate of its own
 
@@ -93,10 +94,12 @@ class Run:
                 raise SystemExit((self.home / "log").read_text())
             time.sleep(0.05)
         hold = options.experiments * options.parallel if options.scenario != "long" else 0
-        self.sidecars = subprocess.Popen(
+        parts = 1 + (hold - 1) // PODS_PER_PROCESS if hold else 1
+        self.sidecars = [subprocess.Popen(
             [f"{options.bin}/scale_sidecars", os.environ["KUBECONFIG"], str(options.seconds),
-             str(options.seconds / 2), str(hold)],
-            stdout=open(self.home / "events", "w"), stderr=open(self.home / "complaints", "w"))
+             str(options.seconds / 2), str(hold // parts), str(part), str(parts)],
+            stdout=open(self.home / f"events-{part}", "w"),
+            stderr=open(self.home / f"complaints-{part}", "w")) for part in range(parts)]
         self.parts = {path.stem: int(path.read_text())
                       for path in pathlib.Path(options.cluster, "run").glob("*.pid")}
 
@@ -108,13 +111,18 @@ class Run:
 
     def cpu(self):
         used = {"controller": cpu_seconds(self.controller.pid),
-                "sidecars": cpu_seconds(self.sidecars.pid)}
+                "sidecars": sum(cpu_seconds(process.pid) for process in self.sidecars)}
         return {**used, **{name: cpu_seconds(pid) for name, pid in self.parts.items()}}
+
+    def lines(self, kind):
+        """What the sidecars have printed: events, or complaints."""
+        return [line for path in sorted(self.home.glob(f"{kind}-*"))
+                for line in path.read_text().splitlines()]
 
     def events(self):
         """{what: {experiment: [(seconds, trial)]}}"""
         found = collections.defaultdict(lambda: collections.defaultdict(list))
-        for line in (self.home / "events").read_text().splitlines():
+        for line in self.lines("events"):
             seconds, what, experiment, trial = line.split()
             found[what][experiment].append((float(seconds), int(trial)))
         return found
@@ -122,8 +130,9 @@ class Run:
     def stop(self):
         self.controller.terminate()
         code = self.controller.wait(timeout=60)
-        self.sidecars.kill()
-        self.sidecars.wait()
+        for process in self.sidecars:
+            process.kill()
+            process.wait()
         if os.environ.get("KEEP"):
             print("home:", self.home)
         else:
@@ -324,7 +333,7 @@ def main():
         ended = report(run, options, samples, began)
         print_requests("requests of the controller", own_before, own_requests(run.metrics()), ended)
         print_requests("requests of all to the API server", before, api_requests(), ended)
-        complaints = (run.home / "complaints").read_text().splitlines()
+        complaints = run.lines("complaints")
         if complaints:
             print(f"\n{len(complaints)} complaints of sidecars, the last: {complaints[-1]}")
         if not over:

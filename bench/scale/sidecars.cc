@@ -1,12 +1,14 @@
 // Plays the programs and the sidecars of all trials of a cluster whose nodes are fake: beside a pod
 // that runs nothing, nobody would tell the server anything.
-//   scale_sidecars KUBECONFIG SECONDS SPREAD HOLD
+//   scale_sidecars KUBECONFIG SECONDS SPREAD HOLD PART PARTS
 // Each pod that runs has a connection of its own to the server, as a real sidecar has, with the
 // address and certificate that its own variable SHIRABE_POD gives it and a token of its pod, as the
 // kubelet would mount it, and asks as often as it is told to. After SECONDS, more or less by
 // SPREAD, its program "ends": the last request brings its log and its exit, and then the pod's
 // status says Succeeded, as a kubelet would make it. No program ends, and none of their times
-// begins, before HOLD of them run at once. Prints what it sees, one line each, until it is killed:
+// begins, before HOLD of them run at once. Of PARTS such processes, for which the open files of one
+// are too few, it plays the trials whose number leaves PART. Prints what it sees, one line each,
+// until it is killed:
 //   SECONDS(monotonic) job|pod|running|end|lost EXPERIMENT TRIAL
 #include <stdlib.h>
 
@@ -52,6 +54,8 @@ struct Plan {
   double seconds = 0;
   double spread = 0;
   size_t hold = 0;
+  int64_t part = 0;
+  int64_t parts = 1;
 };
 
 // A pod whose program runs.
@@ -119,10 +123,14 @@ class Play {
   }
 
  private:
+  bool IsMine(const std::optional<AttemptKey>& key) const {
+    return key && key->trial.number % plan_.parts == plan_.part;
+  }
+
   // Prints it the first time.
   void See(const Json& object, const char* what) {
     const auto key = trial::KeyOf(object);
-    if (!key) return;
+    if (!IsMine(key)) return;
     std::lock_guard lock(mutex_);
     if (seen_.insert(std::string(what) + kube::UidOf(object)).second) Say(what, *key);
   }
@@ -133,6 +141,7 @@ class Play {
   }
 
   void OnPod(const Json& pod, bool deleted) {
+    if (!IsMine(trial::KeyOf(pod))) return;
     See(pod, "pod");
     const std::string uid = kube::UidOf(pod);
     const std::string phase = Text(pod, {"status", "phase"});
@@ -320,9 +329,11 @@ class Play {
 
 int Main(int argc, char** argv) {
   Plan plan;
-  if (argc != 5 || !absl::SimpleAtoi(argv[4], &plan.hold) ||
-      !absl::SimpleAtod(argv[2], &plan.seconds) || !absl::SimpleAtod(argv[3], &plan.spread)) {
-    std::fputs("usage: scale_sidecars KUBECONFIG SECONDS SPREAD HOLD\n", stderr);
+  if (argc != 7 || !absl::SimpleAtoi(argv[4], &plan.hold) ||
+      !absl::SimpleAtod(argv[2], &plan.seconds) || !absl::SimpleAtod(argv[3], &plan.spread) ||
+      !absl::SimpleAtoi(argv[5], &plan.part) || !absl::SimpleAtoi(argv[6], &plan.parts) ||
+      plan.parts < 1) {
+    std::fputs("usage: scale_sidecars KUBECONFIG SECONDS SPREAD HOLD PART PARTS\n", stderr);
     return 2;
   }
   plan.kubeconfig = argv[1];

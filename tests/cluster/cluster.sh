@@ -196,7 +196,8 @@ start_kwok() {
   local config=()
   [ ! -f "$DIR/kwok.yaml" ] || config=(--config "$DIR/kwok.yaml")
   daemon kwok control-plane "$KUBERNETES_BIN/kwok" --kubeconfig "$DIR/admin.kubeconfig" \
-    --manage-nodes-with-annotation-selector=kwok.x-k8s.io/node=fake "${config[@]}"
+    --manage-nodes-with-annotation-selector=kwok.x-k8s.io/node=fake \
+    --node-lease-duration-seconds=12 "${config[@]}"
 }
 
 start_part() {
