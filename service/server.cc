@@ -215,13 +215,15 @@ class ListeningServer : public Server {
     return absl::OkStatus();
   }
 
+  ConnectionShares Shares() const {
+    return ShareConnections(RaiseFileLimit(), trial::RunsInCluster(options_.machines.executor),
+                            options_.katib_listen.empty() ? 1 : 2);
+  }
+
   StatusOr<std::unique_ptr<GrpcListener>> ListenAt(const std::string& option,
                                                    const std::string& address) {
-    // Five eighths of the files are for HTTP; two listeners share the rest, and take two for each
-    // connection.
-    const size_t most = RaiseFileLimit() * 3 / 32;
     const ConnectionTable::Limits limits{
-        .all = std::min(ConnectionTable::Limits().all, most),
+        .all = std::min(ConnectionTable::Limits().all, Shares().grpc),
         .address = static_cast<size_t>(options_.connections_per_address),
         .reserve = 0};
     return GrpcListener::Open(
@@ -332,6 +334,7 @@ class ListeningServer : public Server {
 
   Status OpenHttp() {
     HttpOptions http{.address = options_.http, .tls = &options_.tls};
+    http.limits.connections = std::min(http.limits.connections, static_cast<int>(Shares().http));
     http.limits.connections_per_address = options_.connections_per_address;
     http.context = {.client = options_.client,
                     .tokens = &options_.tokens,

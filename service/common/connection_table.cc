@@ -80,6 +80,11 @@ size_t RaiseFileLimit() {
   return limit.rlim_cur / 5 * 4;
 }
 
+ConnectionShares ShareConnections(size_t files, bool in_cluster, size_t grpc_listeners) {
+  const size_t http = in_cluster ? files / 4 : files / 8 * 5;
+  return {http, (files - http) / 2 / grpc_listeners};
+}
+
 ConnectionTable::ConnectionSlot ConnectionTable::Find(const std::string& address) {
   const auto found = counts_.find(address);
   const Count count = found == counts_.end() ? Count{} : found->second;

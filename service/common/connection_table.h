@@ -32,6 +32,14 @@ StatusOr<ListeningSocket> Listen(const std::string& option, const std::string& a
 // for connections, so that enough are left for everything else.
 size_t RaiseFileLimit();
 
+// How many of these each listener may have. One of gRPC takes two files. In a cluster the sidecars
+// of all trials come by gRPC, elsewhere most callers by HTTP.
+struct ConnectionShares {
+  size_t http = 0;
+  size_t grpc = 0;
+};
+ConnectionShares ShareConnections(size_t files, bool in_cluster, size_t grpc_listeners);
+
 // ConnectionTable says who may be connected: so many in all, so many from one address, and when
 // there is no room, who goes. Those that have shown nothing yet that we know go first, the oldest
 // of them; then those that are known and idle, the longest. Those at work stay. A small reserve

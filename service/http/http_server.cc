@@ -164,7 +164,7 @@ void BeastServer::MakeDependents() {
 }
 
 void BeastServer::Run() {
-  const size_t most = RaiseFileLimit() * 5 / 8;  // the rest is for gRPC (server.cc)
+  const size_t most = ShareConnections(RaiseFileLimit(), /*in_cluster=*/false, 1).http;
   MakeDependents();
   const HttpLimits& limits = options_.limits;
   router_ = std::make_unique<Router>(options_.context);

@@ -169,7 +169,7 @@ TEST_F(ServeTest, WithoutItsDatabaseItIsNotSaidToBeAway) {
   const Outcome outcome = cli_.Run(Remote({"get", "exp", "one"}));
   EXPECT_EQ(outcome.code, 7);
   EXPECT_THAT(outcome.err, HasSubstr("the server " + address_ + " answers: "));
-  EXPECT_THAT(outcome.err, HasSubstr("PostgreSQL"));
+  EXPECT_THAT(outcome.err, HasSubstr("database postgres://"));
 }
 
 TEST_F(ServeTest, AWaitHasAnEndThoughItsServerIsAway) {

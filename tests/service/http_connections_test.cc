@@ -38,6 +38,18 @@ class ConnectionTableTest : public testing::Test {
   std::vector<std::unique_ptr<TestConnection>> all_;
 };
 
+TEST(ConnectionShares, TakeNoMoreFilesThanThereAre) {
+  for (const bool in_cluster : {false, true}) {
+    for (const size_t listeners : {1, 2}) {
+      const auto [http, grpc] = ShareConnections(16'000, in_cluster, listeners);
+      EXPECT_LE(http + 2 * grpc * listeners, 16'000u);
+      EXPECT_GT(http + 2 * grpc * listeners, 15'900u);
+      EXPECT_EQ(grpc > http, in_cluster && listeners == 1)
+          << "the sidecars of all trials come by it";
+    }
+  }
+}
+
 TEST_F(ConnectionTableTest, WhoIsUnknownGoesFirstTheOldestOfThem) {
   auto* known = Come("a");
   table_.SetConnectionState(known, ConnectionState::kIdle);
