@@ -200,9 +200,12 @@ std::optional<suggestion::Space> CheckParameters(const v1::ExperimentSpec& spec,
   }
   auto ruled = space->WithRules(spec.shirabe().space());
   if (ruled.ok()) return *std::move(ruled);
-  const std::pair<std::string, std::string> parts =
-      absl::StrSplit(Message(ruled.status()), absl::MaxSplits(": ", 1));
-  findings.Error(parts.first, parts.second);
+  const std::string wrong = Message(ruled.status());
+  for (const absl::string_view line : absl::StrSplit(wrong, '\n')) {
+    const std::pair<std::string, std::string> parts =
+        absl::StrSplit(line, absl::MaxSplits(": ", 1));
+    findings.Error(parts.first, parts.second);
+  }
   return std::nullopt;
 }
 

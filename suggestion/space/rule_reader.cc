@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "base/text/number.h"
 #include "suggestion/space/axes.h"
 #include "suggestion/space/rule_values.h"
@@ -35,7 +36,13 @@ uint64_t LevelsBelow(const Axis& axis, double value, bool inclusive) {
 }  // namespace
 
 Status WrongRule(const std::string& path, const std::string& what) {
-  return absl::InvalidArgumentError(absl::StrCat(path, ": ", what));
+  return absl::InvalidArgumentError(
+      absl::StrReplaceAll(absl::StrCat(path, ": ", what), {{"\n", " "}}));
+}
+
+Status WrongRules::status() const {
+  return lines_.empty() ? absl::OkStatus()
+                        : absl::InvalidArgumentError(absl::StrJoin(lines_, "\n"));
 }
 
 StatusOr<int> RuleReader::FindAxis(const std::string& name) const {

@@ -58,7 +58,18 @@ class RuleReader {
   const Axes& axes_;
 };
 
-// "FIELD: what and the fix".
+// "FIELD: what and the fix", in one line.
 Status WrongRule(const std::string& path, const std::string& what);
+
+// What is wrong with several rules.
+class WrongRules {
+ public:
+  void Add(const Status& wrong) { lines_.push_back(Message(wrong)); }
+  // OK if nothing is; else kInvalidArgument, a line each.
+  Status status() const;
+
+ private:
+  std::vector<std::string> lines_;
+};
 
 }  // namespace shirabe::suggestion

@@ -55,14 +55,19 @@ StatusOr<Space> Space::Create(const v1::ExperimentSpec& spec) {
 
 StatusOr<Space> Space::WithRules(const v1::SpaceRules& spec) const {
   Space space = *this;
+  WrongRules wrong;
   if (spec.has_priors() && !spec.priors().fields().empty()) {
-    ASSIGN_OR_RETURN(SpacePriors priors, SpacePriors::Create(axes_, spec.priors()));
-    space.priors_ = std::make_shared<SpacePriors>(std::move(priors));
+    auto priors = SpacePriors::Create(axes_, spec.priors());
+    if (!priors.ok()) wrong.Add(priors.status());
+    if (priors.ok()) space.priors_ = std::make_shared<SpacePriors>(*std::move(priors));
   }
-  if (!SpaceRules::AreIn(spec)) return space;
-  ASSIGN_OR_RETURN(SpaceRules rules, SpaceRules::Create(axes_, spec));
-  space.rules_ = std::make_shared<SpaceRules>(std::move(rules));
-  RETURN_IF_ERROR(space.CountAllowed());
+  if (SpaceRules::AreIn(spec)) {
+    auto rules = SpaceRules::Create(axes_, spec);
+    if (!rules.ok()) wrong.Add(rules.status());
+    if (rules.ok()) space.rules_ = std::make_shared<SpaceRules>(*std::move(rules));
+  }
+  RETURN_IF_ERROR(wrong.status());
+  if (space.rules_ != nullptr) RETURN_IF_ERROR(space.CountAllowed());
   return space;
 }
 

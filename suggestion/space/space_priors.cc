@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/statistics.h"
 #include "base/text/did_you_mean.h"
+#include "suggestion/space/rule_reader.h"
 #include "suggestion/space/rule_values.h"
 
 namespace shirabe::suggestion {
@@ -31,6 +32,7 @@ double NormalDensity(double z) { return std::exp(-0.5 * z * z) / std::sqrt(2 * s
 StatusOr<SpacePriors> SpacePriors::Create(const Axes& axes, const google::protobuf::Struct& spec) {
   constexpr char kPriors[] = "spec.shirabe.space.priors";
   SpacePriors priors;
+  WrongRules wrong;
   std::vector<std::string> names;
   for (const auto& axis : axes) {
     names.push_back(axis->name());
@@ -38,16 +40,17 @@ StatusOr<SpacePriors> SpacePriors::Create(const Axes& axes, const google::protob
     const auto found = spec.fields().find(axis->name());
     if (found == spec.fields().end()) continue;
     auto read = Read(*axis, found->second);
-    if (!read.ok()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(kPriors, ".", axis->name(), ": ", Message(read.status())));
+    if (read.ok()) {
+      belief = *read;
+    } else {
+      wrong.Add(WrongRule(absl::StrCat(kPriors, ".", axis->name()), Message(read.status())));
     }
-    belief = *read;
   }
   for (const auto& [name, value] : spec.fields()) {
     if (std::find(names.begin(), names.end(), name) != names.end()) continue;
-    return absl::InvalidArgumentError(absl::StrCat(kPriors, ": ", NoSuchParameter(name, names)));
+    wrong.Add(WrongRule(kPriors, NoSuchParameter(name, names)));
   }
+  RETURN_IF_ERROR(wrong.status());
   return priors;
 }
 

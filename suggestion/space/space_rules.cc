@@ -54,31 +54,38 @@ StatusOr<SpaceRules> SpaceRules::Create(const Axes& axes, const v1::SpaceRules& 
   for (const auto& axis : axes) {
     rules.neutral_.push_back(axis->Canonical(axis->categorical() ? 0 : 0.5));
   }
+  WrongRules wrong;
   std::set<int> conditional;
   for (int i = 0; i < spec.conditions_size(); ++i) {
     const std::string path = absl::StrCat(kConditions, "[", i, "]");
     const auto axis = reader.FindAxis(spec.conditions(i).parameter());
-    if (!axis.ok()) return WrongRule(path + ".parameter", Message(axis.status()));
-    if (!conditional.insert(*axis).second) {
-      return WrongRule(path + ".parameter",
-                       absl::StrCat("\"", spec.conditions(i).parameter(),
-                                    "\" has a condition already: write all that "
-                                    "must hold into one"));
+    auto when = reader.ReadTests(spec.conditions(i).when(), path + ".when");
+    if (!axis.ok()) {
+      wrong.Add(WrongRule(path + ".parameter", Message(axis.status())));
+    } else if (!conditional.insert(*axis).second) {
+      wrong.Add(
+          WrongRule(path + ".parameter", absl::StrCat("\"", spec.conditions(i).parameter(),
+                                                      "\" has a condition already: write all that "
+                                                      "must hold into one")));
     }
-    ASSIGN_OR_RETURN(RuleTests when, reader.ReadTests(spec.conditions(i).when(), path + ".when"));
-    rules.conditions_.push_back({*axis, std::move(when)});
+    if (!when.ok()) wrong.Add(when.status());
+    if (axis.ok() && when.ok()) rules.conditions_.push_back({*axis, *std::move(when)});
   }
   for (int i = 0; i < spec.forbidden_size(); ++i) {
-    const std::string path = absl::StrCat(kForbidden, "[", i, "]");
-    ASSIGN_OR_RETURN(RuleTests tests, reader.ReadTests(spec.forbidden(i), path));
-    rules.forbidden_.push_back(std::move(tests));
+    auto tests = reader.ReadTests(spec.forbidden(i), absl::StrCat(kForbidden, "[", i, "]"));
+    if (!tests.ok()) wrong.Add(tests.status());
+    if (tests.ok()) rules.forbidden_.push_back(*std::move(tests));
   }
   for (int i = 0; i < spec.linear_size(); ++i) {
-    ASSIGN_OR_RETURN(RuleSum sum,
-                     reader.ReadSum(spec.linear(i), absl::StrCat(kLinear, "[", i, "]")));
-    rules.questions_ += sum.terms.size();
-    rules.sums_.push_back(std::move(sum));
+    auto sum = reader.ReadSum(spec.linear(i), absl::StrCat(kLinear, "[", i, "]"));
+    if (!sum.ok()) {
+      wrong.Add(sum.status());
+      continue;
+    }
+    rules.questions_ += sum->terms.size();
+    rules.sums_.push_back(*std::move(sum));
   }
+  RETURN_IF_ERROR(wrong.status());
   rules.ForEachTest([&rules](const RuleTest&) { ++rules.questions_; });
   RETURN_IF_ERROR(rules.Sort());
   return rules;

@@ -366,6 +366,21 @@ TEST(Rules, OfConditionsAndForbiddenCombinations) {
               Contains(HasSubstr("spec.shirabe.algorithm")));
 }
 
+TEST(Rules, AllThatIsWrongIsSaidAtOnce) {
+  const std::string space =
+      "conditions: [{parameter: unit, when: {optimizer: lion}}], "
+      "forbidden: [{batch: 16}, {batch: 17}, {\"x\\ny\": 1}], linear: [{sum: {units: 1}}], "
+      "priors: {units: 3, momentum: {center: 1}}";
+  EXPECT_THAT(FindingsOf(WithOption(space)),
+              ElementsAre(HasSubstr("space.conditions[0].parameter: \"unit\" is not"),
+                          HasSubstr("space.conditions[0].when.optimizer: \"lion\" is not"),
+                          HasSubstr("space.forbidden[1].batch: "),
+                          HasSubstr("space.forbidden[2]: \"x y\" is not a parameter"),
+                          HasSubstr("space.linear[0]: give min or max"),
+                          HasSubstr("space.priors: \"momentum\" is not a parameter"),
+                          HasSubstr("space.priors.units: give")));
+}
+
 TEST(Rules, WhatAlgorithmsKnowNoConditionsSay) {
   const std::string cmaes =
       Replaced(WithOption("forbidden: [{batch: 16, units: {min: 32}}]"), "  parameters:",
