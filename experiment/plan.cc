@@ -152,8 +152,9 @@ void StartWaiting(const PlanInput& input, int64_t slots, int64_t affordable, Pla
 }
 
 // The first reason why nothing goes on, where nothing runs: also what is on its way may wait, for a
-// node say.
+// node say. Why the algorithm has no further point stands already: it is said again at the end.
 std::string WhyNothingRuns(const PlanInput& input, const Plan& plan) {
+  if (input.experiment->status().shirabe().exhausted()) return "";
   const v1::Trial* first = nullptr;
   for (const LiveTrial& live : input.live) {
     if (live.open == nullptr) continue;

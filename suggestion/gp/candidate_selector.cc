@@ -130,12 +130,13 @@ std::string CandidateSelector::Explain(const Point& point) const {
   const bool explores = prediction.variance[0] > 0.25 * posterior.theta().scale();
   Index nearest = 0;
   prediction.cross.k.col(0).head(static_cast<Index>(data_.numbers.size())).maxCoeff(&nearest);
+  const double side = options_.maximize ? deviation : -deviation;
   std::string text = absl::StrCat(
-      "predicts ", Words(mean), " (", Words(mean - deviation), " to ", Words(mean + deviation),
-      "), best so far ", Words(surrogate_.warp.warped()[best_]), ", ",
-      absl::StrFormat("%.0f", 100 * NormalCdf((mean - best) / deviation)), " % likely to beat it; ",
-      explores ? "explores, nearest to trial " : "exploits what trial ", data_.numbers[nearest],
-      explores ? "" : " found", "; ", NameOf(learned_->memo.warp));
+      "predicts ", Words(mean), " (", Words(mean - side), " to ", Words(mean + side),
+      "), where trial ", data_.numbers[best_], " has ", Words(surrogate_.warp.warped()[best_]),
+      ", ", absl::StrFormat("%.0f", 100 * NormalCdf((mean - best) / deviation)),
+      " % likely to beat it; ", explores ? "explores, nearest to trial " : "exploits what trial ",
+      data_.numbers[nearest], explores ? "" : " found", "; ", NameOf(learned_->memo.warp));
   if (learned_->memo.engine == EngineKind::kAccelerator) absl::StrAppend(&text, "; by the GPU");
   if (surrogate_.moved) absl::StrAppend(&text, "; fitted again without the GPU, which failed");
   if (layout_.space().priors() != nullptr) absl::StrAppend(&text, "; weighed by the priors");

@@ -194,11 +194,15 @@ TEST_F(PlanTest, KilledTrialsAreNotFailures) {
 
 TEST_F(PlanTest, AnExhaustedSpaceEndsOnceItsTrialsHave) {
   status().mutable_shirabe()->set_exhausted(true);
-  AddLive(true);
+  status().mutable_shirabe()->set_waiting("all 6 points have been tried");
+  AddLive(true).set_waiting("no node can take it");
   EXPECT_FALSE(Make().ending);
   EXPECT_EQ(Make().suggest, 0);
+  EXPECT_EQ(Make().waiting, "") << "it would be given for the reason of the end";
   input_.live.clear();
   EXPECT_EQ(Make().ending->reason, "ExperimentSuggestionEndReached");
+  EXPECT_EQ(Make().ending->message,
+            "the algorithm has no further point: all 6 points have been tried");
 }
 
 TEST_F(PlanTest, SuspensionStopsWhatRunsAndKillsNothing) {
