@@ -127,6 +127,26 @@ test("a token is asked for once, kept in the tab, and asked for when it is refus
   await server.stop();
 });
 
+test("a link that is opened in a new tab needs no token of its own", async () => {
+  const admin = "an-administrators-token-4";
+  const server = await serve({ home: newHome(), tokens: [admin] });
+  await on(server, `#token=${admin}`, async (page) => {
+    await page.getByText("No experiments yet").waitFor();
+    const [other] = await Promise.all([
+      page.context().waitForEvent("page"),
+      page.evaluate(() => window.open(`${location.pathname}#/capacity`, "_blank", "noopener")),
+    ]);
+    await other.locator(".facts").first().waitFor();
+    const stored = await other.evaluate(() => JSON.stringify([{ ...localStorage }, document.cookie]));
+    assert.ok(!stored.includes(admin));
+    await other.close();
+  });
+  // Where no tab has it, it is asked for.
+  await on(server, "", async (page) => {
+    await page.getByRole("heading", { name: "This server asks for a token" }).waitFor();
+  }, { expects: /401|Failed/ });
+});
+
 test("a token in the address is taken out of it at once", async () => {
   const admin = "an-administrators-token-2";
   const server = await serve({ home: newHome(), tokens: [admin] });

@@ -148,7 +148,7 @@ function TokenDialog() {
         )}
         <p>
           <code>shirabe serve</code> says in which file it is; <code>shirabe ui</code> opens this
-          page with it. It is kept for this tab only.
+          page with it. It is kept for the tabs of this page only.
         </p>
         <label>
           Token

@@ -1,5 +1,5 @@
 // Every request of the page: relative to its own address, so that it works under any path of a
-// proxy; with the token that its user gave, which stays in this tab; errors as the server words
+// proxy; with the token that its user gave, which stays in its tabs; errors as the server words
 // them. Nothing else in the page fetches; in a report (src/report/) not even this does.
 import { effect, signal } from "@preact/signals";
 
