@@ -237,7 +237,11 @@ StatusOr<Json> ApiClient::Write(const std::string& what, WriteCall call) {
 StatusOr<Json> ApiClient::Create(const Resource& resource, const Json& object) {
   const Ref ref{resource, NamespaceOf(object), NameOf(object)};
   RETURN_IF_ERROR(CheckNames(ref.namespace_name, ref.name));
-  const std::string path = PathOf(resource, ref.namespace_name, "", "");
+  // A field that is misspelt is refused, where the server would drop it. Of kinds that are not its
+  // own, older definitions need not know all that newer ones do.
+  const bool strict = resource.group.empty() || resource.group == "batch";
+  const std::string path = WithQuery(PathOf(resource, ref.namespace_name, "", ""),
+                                     {{"fieldValidation", strict ? "Strict" : ""}});
   // The server makes up another name each time where there is only a prefix of one.
   const Idempotency repeat =
       ref.name.empty() ? Idempotency::kNotIdempotent : Idempotency::kIdempotent;

@@ -105,12 +105,14 @@ TEST(ClientTest, AsksForPathsAsTheServerHasThem) {
   (void)client->List({kClientPods, "", "a=b,c in (d)", "spec.nodeName=n"});
   (void)client->Patch(Pod("p"), PatchType::kMerge, Json::object(), "status");
   (void)client->Apply(kJobs, NewJob("j"), "me", "");
+  (void)client->Create(kJobs, NewJob("j"));  // and refuses fields that it does not know
   EXPECT_THAT(server.requests(),
               ElementsAre("GET /apis/batch/v1/namespaces/ns/jobs/a%3Fb%3Dc",
                           "GET /api/v1/pods?labelSelector=a%3Db%2Cc%20in%20%28d%29&fieldSelector="
                           "spec.nodeName%3Dn&limit=500",
                           "PATCH /api/v1/namespaces/ns/pods/p/status",
-                          "PATCH /apis/batch/v1/namespaces/ns/jobs/j?fieldManager=me&force=true"));
+                          "PATCH /apis/batch/v1/namespaces/ns/jobs/j?fieldManager=me&force=true",
+                          "POST /apis/batch/v1/namespaces/ns/jobs?fieldValidation=Strict"));
 }
 
 // A Secret's contents do not come into this process, not even where a server sends all of it.
