@@ -87,6 +87,31 @@ TEST_F(AttemptStepTest, AnObjectOfAnotherUidIsNotItsOwn) {
   EXPECT_TRUE(Step().confirm_gone);
 }
 
+// ---- conditions that do not hold ----------------------------------------------------------------
+
+// A pod that is the attempt's object is held by our finalizer until the attempt has ended.
+TEST_F(AttemptStepTest, ADeletedPodEndsThoughItsConditionWillNeverHold) {
+  attempt_.ref = {Pods(), "default", "exp-1-a1"};
+  attempt_.recipe.success_condition = R"(status.phase=="Succeeded")";  // in no language of ours
+  attempt_.recipe.instrumented = false;
+  attempt_.remainder_read = true;
+  for (const int code : {0, 143}) {
+    attempt_.observed = {.key = attempt_.key};
+    attempt_.progress = {};
+    Json pod = PodSample().Ended(code, "Completed").pod;
+    pod["metadata"]["uid"] = "job-uid";
+    SetPod(pod);
+    facts_.object = pod;
+    EXPECT_EQ(Step().observed.state, State::kRunning) << "it may hold yet";
+    pod["metadata"]["deletionTimestamp"] = "2026-01-01T00:10:00Z";
+    SetPod(pod);
+    facts_.object = pod;
+    const AttemptStep step = Step();
+    EXPECT_EQ(step.observed.state, State::kExited);
+    EXPECT_NE(step.observed.exit_code, 0) << "it is no success";
+  }
+}
+
 // ---- nodes --------------------------------------------------------------------------------------
 
 TEST_F(AttemptStepTest, ASilentNodeIsDeadOnlyOnceItsSidecarIsSilentToo) {

@@ -60,7 +60,9 @@ TEST(PodBuild, TheSameRequestGivesTheSameObject) {
 }
 
 TEST(PodBuild, ARestartedControllerKnowsTheRecipe) {
-  AttemptRequest request = Request();
+  Json object = Json::parse(kJob);
+  object["spec"]["template"]["metadata"]["labels"]["role"] = "master";
+  AttemptRequest request = Request(object.dump());
   request.cluster.trial_template.set_retain(true);
   (*request.cluster.trial_template.mutable_primary_pod_labels())["role"] = "master";
   const AttemptRecipe recipe = RecipeOf(Build(request).object);
@@ -87,6 +89,23 @@ TEST(PodBuild, RetriesOfTheJobItselfAreTakenOut) {
   const AttemptObject built = Build(Request(object.dump()));
   EXPECT_FALSE(built.object["spec"].contains("podFailurePolicy"));
   EXPECT_THAT(built.warnings, ElementsAre(HasSubstr("spec.podFailurePolicy has no effect")));
+}
+
+TEST(PodBuild, ThatAProgramIsStartedOnceIsSaidWhereItWasToBeRestarted) {
+  Json object = Json::parse(kJob);
+  object["spec"]["template"]["spec"]["restartPolicy"] = "OnFailure";
+  const AttemptObject built = Build(Request(object.dump()));
+  EXPECT_EQ(built.object["spec"]["template"]["spec"]["restartPolicy"], "Never");
+  EXPECT_THAT(built.warnings, ElementsAre(HasSubstr("spec.restartPolicy has no effect")));
+}
+
+// Nothing would ever be looked at.
+TEST(PodBuild, LabelsThatNoPodWillHaveAreRefused) {
+  AttemptRequest request = Request();
+  auto& labels = *request.cluster.trial_template.mutable_primary_pod_labels();
+  labels["batch.kubernetes.io/job-completion-index"] = "0";  // by the Job's controller
+  labels["role"] = "master";
+  EXPECT_THAT(Refusal(request), HasSubstr("primaryPodLabels: no pod will have role=master"));
 }
 
 TEST(PodBuild, TheUsersLongerGraceStays) {

@@ -75,6 +75,14 @@ PodVerdict ByFailure(const AttemptSnapshot& snapshot, bool had_pod, PodVerdict v
   return verdict;
 }
 
+PodVerdict Lost(v1::Cause cause, const std::string& message) {
+  PodVerdict verdict;
+  verdict.phase = PodVerdict::Phase::kLost;
+  verdict.cause = cause;
+  verdict.message = message;
+  return verdict;
+}
+
 // What the conditions of the object say goes before what its pods say, but for a machine that was
 // taken away: no operator's patience is waited for then.
 PodVerdict ByConditions(const AttemptSnapshot& snapshot, const AttemptRecipe& recipe, bool had_pod,
@@ -88,7 +96,12 @@ PodVerdict ByConditions(const AttemptSnapshot& snapshot, const AttemptRecipe& re
   } else if (DoesHold(recipe.failure_condition, object) || WhyErred(object)) {
     return ByFailure(snapshot, had_pod, std::move(verdict));
   } else if (verdict.phase == Phase::kEnded && !IsPlatformCause(verdict.cause)) {
-    verdict.phase = verdict.start ? Phase::kRunning : Phase::kWaiting;
+    if (!IsDeleting(object)) {
+      verdict.phase = verdict.start ? Phase::kRunning : Phase::kWaiting;
+    } else if (verdict.exit_code == 0) {
+      // No condition will hold any more; a pod that is the object itself waits for our finalizer.
+      return Lost(v1::UNKNOWN_CAUSE, "it was deleted before its successCondition held");
+    }
   }
   return verdict;
 }
@@ -116,14 +129,6 @@ void ExplainByJob(const JobVerdict& job, bool stopped, PodVerdict& verdict) {
   if (!ran) {
     verdict.message = "it had not started when activeDeadlineSeconds of its Job were over";
   }
-}
-
-PodVerdict Lost(v1::Cause cause, const std::string& message) {
-  PodVerdict verdict;
-  verdict.phase = PodVerdict::Phase::kLost;
-  verdict.cause = cause;
-  verdict.message = message;
-  return verdict;
 }
 
 bool ExitedByItself(const v1::ProgramExit& exit) {

@@ -235,8 +235,14 @@ void SayIfEvictable(const AttemptRequest& request, const AttemptObject& built, J
 }
 
 // A program that is started twice in one pod would find the traces of the first time.
-void RunOnce(const PodTemplate& pod) {
-  pod.spec()["restartPolicy"] = "Never";
+void RunOnce(const PodTemplate& pod, AttemptObject& built) {
+  Json& policy = pod.spec()["restartPolicy"];
+  if (policy.is_string() && policy != "Never") {
+    built.warnings.push_back(absl::StrCat(
+        pod.path, ".spec.restartPolicy has no effect: a program that fails is started in an ",
+        "attempt of its own; see spec.shirabe.attempts"));
+  }
+  policy = "Never";
   if (pod.owner != nullptr && pod.owner->contains("restartPolicy")) {
     (*pod.owner)["restartPolicy"] = "Never";
   }
@@ -303,7 +309,7 @@ Status PlaceProgram(const AttemptRequest& request, const PodOptions& options,
   built.recipe.instrumented = built.uninstrumented_reason.empty();
   if (built.uninstrumented_reason.empty()) {
     const PodTemplate& pod = pods[found[0].pod];
-    RunOnce(pod);
+    RunOnce(pod, built);
     WarnOfUser(pod, found[0].container, built);
     built.claim = MakeClaim(request);
     return Inject({request, options, pod, found[0].container});
@@ -313,7 +319,7 @@ Status PlaceProgram(const AttemptRequest& request, const PodOptions& options,
     built.uninstrumented_reason.clear();
     built.recipe.instrumented = true;
     const PodTemplate& pod = pods[collected->pod];
-    RunOnce(pod);
+    RunOnce(pod, built);
     WarnOfUser(pod, collected->container, built);
     for (const Primary& other : found) {
       if (other.pod == collected->pod) continue;
@@ -353,7 +359,9 @@ StatusOr<AttemptObject> BuildAttemptObject(const AttemptRequest& request, const 
     SayIfEvictable(request, built, *pod.root);
   }
   for (const PodTemplate& pod : pods) {
-    if (IsJob(built) || IsPod(built)) RunOnce(pod);
+    if (!IsJob(built) && !IsPod(built)) continue;
+    RunOnce(pod, built);
+    RETURN_IF_ERROR(CheckPrimaryLabels(At(*pod.root, {"metadata", "labels"}), built.recipe));
   }
   if (IsJob(built)) DisableJobRetries(built);
   Identify(request, built);

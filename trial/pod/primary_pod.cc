@@ -63,4 +63,18 @@ bool PinFirstPod(const Json& object, AttemptRecipe& recipe) {
   return true;
 }
 
+Status CheckPrimaryLabels(const Json& labels, const AttemptRecipe& recipe) {
+  for (const auto& [name, value] : recipe.primary_labels) {
+    const bool controllers = absl::StartsWith(name, "batch.kubernetes.io/") || name == "job-name" ||
+                             name == "controller-uid";
+    if (controllers || Text(labels, {name.c_str()}) == value) continue;
+    return InvalidField(
+        "spec.trialTemplate.primaryPodLabels",
+        absl::StrCat(
+            "no pod will have ", name, "=", value,
+            ": write it into the labels of the pods that trialSpec makes, or leave it out"));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace shirabe::trial

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/status.h"
 #include "trial/pod/pod_names.h"
 #include "trial/pod/pod_templates.h"
 
@@ -26,5 +27,8 @@ std::optional<size_t> TemplateOfPrimary(const std::vector<PodTemplate>& pods,
 // Of a template that runs as several pods: labels that one of them has, the first, are added to the
 // recipe's. False where nothing tells them apart.
 bool PinFirstPod(const Json& object, AttemptRecipe& recipe);
+
+// Of a Job or a Pod: whether its pods, made with these labels, will have those of the recipe.
+Status CheckPrimaryLabels(const Json& labels, const AttemptRecipe& recipe);
 
 }  // namespace shirabe::trial
