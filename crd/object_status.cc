@@ -45,10 +45,10 @@ view::Json ConditionsJson(const v1::Experiment& experiment) {
   return list;
 }
 
-view::Json OptimalJson(const v1::OptimalTrial& optimal) {
+view::Json OptimalJson(const v1::ExperimentSpec& spec, const v1::OptimalTrial& optimal) {
   if (optimal.best_trial_name().empty()) return nullptr;
-  return Shaped<v1::crd::OptimalTrial>(optimal,
-                                       {{"observation", view::MetricsJson(optimal.observation())}});
+  return Shaped<v1::crd::OptimalTrial>(
+      optimal, {{"observation", view::MetricsJson(spec, optimal.observation())}});
 }
 
 view::Json RecommendedJson(const v1::ShirabeStatus& status) {
@@ -134,10 +134,11 @@ Json ExperimentStatusJson(const v1::Experiment& experiment, const NamesByPhase& 
                           const ObservedSpec& spec) {
   const v1::ExperimentStatus& status = experiment.status();
   Json tree = Plain(Shaped<v1::crd::ExperimentStatus>(
-      status, {{"conditions", ConditionsJson(experiment)},
-               {"currentOptimalTrial", OptimalJson(status.current_optimal_trial())},
-               {"lastReconcileTime", nullptr},
-               {"shirabe", ExtrasJson(experiment, spec)}}));
+      status,
+      {{"conditions", ConditionsJson(experiment)},
+       {"currentOptimalTrial", OptimalJson(experiment.spec(), status.current_optimal_trial())},
+       {"lastReconcileTime", nullptr},
+       {"shirabe", ExtrasJson(experiment, spec)}}));
   for (const ListField& list : kLists) {
     const auto found = names.find(list.phase);
     if (found == names.end() || found->second.empty()) continue;
@@ -206,12 +207,14 @@ ObjectJson TrialObject(const view::TrialRenderer& view, const v1::TrialTemplate&
   return made;
 }
 
-ObjectJson SuggestionObject(const v1::Experiment& experiment, const std::vector<v1::Trial>& live,
-                            const Json& owner) {
+ObjectJson SuggestionObject(const v1::Experiment& experiment,
+                            const std::map<int64_t, v1::Trial>& trials, const Json& owner) {
   view::Json suggestions = view::Json::array();
-  for (size_t i = live.size() - std::min(live.size(), kMaxNames); i < live.size(); ++i) {
-    suggestions.push_back({{"name", TrialName({ExperimentKeyOf(live[i]), live[i].number()})},
-                           {"parameterAssignments", AssignmentsJson(live[i].assignments())}});
+  const size_t left_out = trials.size() - std::min(trials.size(), kMaxNames);
+  for (auto it = std::next(trials.begin(), left_out); it != trials.end(); ++it) {
+    const v1::Trial& trial = it->second;
+    suggestions.push_back({{"name", TrialName({ExperimentKeyOf(trial), trial.number()})},
+                           {"parameterAssignments", AssignmentsJson(trial.assignments())}});
   }
   const int64_t count = experiment.status().trials();
   return {.object = {{"apiVersion", kApiVersion},

@@ -51,9 +51,9 @@ struct ObjectJson {
 ObjectJson TrialObject(const view::TrialRenderer& view, const v1::TrialTemplate& from,
                        const v1::Trial& trial, const kube::Json& owner);
 
-// `live`: the trials that have not ended.
-ObjectJson SuggestionObject(const v1::Experiment& experiment, const std::vector<v1::Trial>& live,
-                            const kube::Json& owner);
+// `trials`: those that have objects, by number.
+ObjectJson SuggestionObject(const v1::Experiment& experiment,
+                            const std::map<int64_t, v1::Trial>& trials, const kube::Json& owner);
 
 // kube::Json sorts keys, the views keep their order.
 kube::Json Plain(const view::Json& tree);

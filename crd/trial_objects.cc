@@ -240,7 +240,7 @@ Status TrialObjects::RemoveOthers(Pass& pass) {
 }
 
 Status TrialObjects::PutSuggestion(Pass& pass) {
-  ObjectJson wanted = SuggestionObject(pass.experiment, pass.window.Live(), pass.owner);
+  ObjectJson wanted = SuggestionObject(pass.experiment, pass.window.trials(), pass.owner);
   Json whole = wanted.object;
   whole["status"] = wanted.status;
   if (suggestion_ == whole) return absl::OkStatus();

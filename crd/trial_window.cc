@@ -69,14 +69,6 @@ void TrialWindow::Prune() {
   }
 }
 
-std::vector<v1::Trial> TrialWindow::Live() const {
-  std::vector<v1::Trial> live;
-  for (const auto& [number, trial] : trials_) {
-    if (!HasEnded(trial)) live.push_back(trial);
-  }
-  return live;
-}
-
 NamesByPhase TrialWindow::Names() const {
   NamesByPhase names;
   for (const auto& [phase, numbers] : ended_) {

@@ -26,7 +26,6 @@ class TrialWindow {
 
   // By number.
   const std::map<int64_t, v1::Trial>& trials() const { return trials_; }
-  std::vector<v1::Trial> Live() const;
   NamesByPhase Names() const;
 
  private:

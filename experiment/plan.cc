@@ -100,7 +100,9 @@ std::optional<Plan::Ending> DecideEnding(const PlanInput& input) {
   }
   if (spec.has_max_trial_count() && Completed(status) >= spec.max_trial_count()) {
     return Plan::Ending{true, "ExperimentMaxTrialsReached",
-                        absl::StrFormat("%d trials are done", Completed(status))};
+                        Completed(status) == 1
+                            ? "1 trial is done"
+                            : absl::StrFormat("%d trials are done", Completed(status))};
   }
   if (status.shirabe().exhausted() && input.live.empty()) {
     return Plan::Ending{true, "ExperimentSuggestionEndReached",

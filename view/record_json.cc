@@ -1,7 +1,9 @@
 #include "view/record_json.h"
 
+#include <algorithm>
 #include <map>
 #include <utility>
+#include <vector>
 
 #include "base/text/json_text.h"
 #include "base/text/number.h"
@@ -187,7 +189,8 @@ Json TrialRenderer::operator()(const v1::Trial& trial) const {
   Json metadata =
       MetadataJson(trial, TrialName({ExperimentKeyOf(trial), trial.number()}), std::move(labels));
   Json observation;
-  if (trial.observation().metrics_size() > 0) observation = MetricsJson(trial.observation());
+  if (trial.observation().metrics_size() > 0)
+    observation = MetricsJson(experiment_.spec(), trial.observation());
   Json status =
       Shaped<v1::http::TrialStatus>(trial, {{"conditions", ConditionsJson(trial)},
                                             {"observation", std::move(observation)},
@@ -254,16 +257,22 @@ Json AssignmentsJson(const google::protobuf::RepeatedPtrField<v1::Assignment>& a
   return list;
 }
 
-Json MetricsJson(const v1::Observation& observation) {
+// The objective first, as in Katib, whatever the program reported first.
+Json MetricsJson(const v1::ExperimentSpec& spec, const v1::Observation& observation) {
   const auto text = [](bool known, double value) {
     return known ? FormatNumber(value) : kUnavailable;
   };
+  std::vector<const v1::Metric*> order;
+  for (const v1::Metric& metric : observation.metrics()) order.push_back(&metric);
+  std::stable_partition(order.begin(), order.end(), [&](const v1::Metric* metric) {
+    return metric->name() == spec.objective().objective_metric_name();
+  });
   Json metrics = Json::array();
-  for (const v1::Metric& metric : observation.metrics()) {
-    metrics.push_back({{"name", metric.name()},
-                       {"min", text(metric.has_min(), metric.min())},
-                       {"max", text(metric.has_max(), metric.max())},
-                       {"latest", text(metric.has_latest(), metric.latest())}});
+  for (const v1::Metric* metric : order) {
+    metrics.push_back({{"name", metric->name()},
+                       {"min", text(metric->has_min(), metric->min())},
+                       {"max", text(metric->has_max(), metric->max())},
+                       {"latest", text(metric->has_latest(), metric->latest())}});
   }
   return {{"metrics", metrics}};
 }

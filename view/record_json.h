@@ -46,7 +46,7 @@ Json CandidateJson(const v1::SuggestReply::Point& point);
 
 // Parts of these, in Katib's shape. A metric that was never seen is "unavailable".
 Json AssignmentsJson(const google::protobuf::RepeatedPtrField<v1::Assignment>& assignments);
-Json MetricsJson(const v1::Observation& observation);
+Json MetricsJson(const v1::ExperimentSpec& spec, const v1::Observation& observation);
 Json TextOrNull(const std::string& text);
 
 // {apiVersion: v1, kind: List, items: […]}, piece by piece, so that a list of any length takes

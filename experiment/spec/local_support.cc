@@ -132,6 +132,15 @@ Status CheckPackagesFetched(const v1::Experiment& experiment) {
 
 std::vector<Finding> FindIneffectiveLocally(const v1::Experiment& experiment) {
   std::vector<Finding> findings;
+  const v1::MetricsCollectorSpec& collector = experiment.spec().metrics_collector_spec();
+  if (v1::TraitsOf(collector).container()) {
+    findings.push_back({.warning = true,
+                        .path = "spec.metricsCollectorSpec.collector.kind",
+                        .message = v1::NameOf(collector.collector().kind()) +
+                                   " collects by a container beside the trial, which a process of "
+                                   "this machine has not: `run` will refuse it; a program that "
+                                   "reports its metrics itself needs only Push"});
+  }
   const v1::TrialTemplate& trial = experiment.spec().trial_template();
   for (const trial::IneffectiveField& idle :
        trial::FindIneffectiveFields(trial.trial_spec(), trial.primary_container_name())) {

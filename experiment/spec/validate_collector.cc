@@ -82,15 +82,6 @@ void CheckCustomCollector(const v1::MetricsCollectorSpec& spec, Findings& findin
   }
 }
 
-void WarnOfContainer(const v1::MetricsCollectorSpec& spec, Findings& findings) {
-  findings.Warn(
-      ChildPath(ChildPath(kSpec, "collector"), "kind"),
-      Name(spec) +
-          " collects by a container beside the trial, which a process of this machine "
-          "has not: `run` will refuse it; a program that reports its metrics itself needs "
-          "only Push");
-}
-
 void CheckKind(const v1::ExperimentSpec& experiment, Findings& findings) {
   const v1::MetricsCollectorSpec& spec = experiment.metrics_collector_spec();
   const v1::CollectorTraits& traits = v1::TraitsOf(spec);
@@ -181,7 +172,6 @@ void CheckBuild(const v1::MetricsCollectorSpec& spec, Findings& findings) {
   }
   const auto collector = info->create(spec);
   if (!collector.ok()) findings.Error(kSpec, Message(collector.status()));
-  if (collector.ok() && v1::TraitsOf(spec).container()) WarnOfContainer(spec, findings);
 }
 
 }  // namespace

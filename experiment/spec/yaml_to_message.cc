@@ -225,6 +225,10 @@ class Walker {
 
   void WalkDouble(const YamlNode& node, const std::string& path, Slot slot) {
     using R = google::protobuf::Reflection;
+    // In Katib's API the fields of a feasibleSpace are texts, and an empty one is not set.
+    const bool unset = node.kind == Kind::kString && node.text.empty() &&
+                       slot.field.containing_type()->name() == "FeasibleSpace";
+    if (unset && !slot.field.is_repeated()) return;
     const auto value = NumberOf(node);
     std::string problem;
     if (!value) {

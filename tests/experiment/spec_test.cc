@@ -96,6 +96,9 @@ TEST(Spec, WrongTypesNameWhatTheyFound) {
               HasSubstr("is too large; the greatest is 2147483647"));
   EXPECT_THAT(Finding1("[accuracy]", "accuracy"), HasSubstr("must be a list, not \"accuracy\""));
   EXPECT_THAT(Finding1("\"0.001\"", "small"), HasSubstr("must be a number, not \"small\""));
+  EXPECT_THAT(FindingsOf(Replaced(kGood, "step: \"8\"", "step: \"\"")), IsEmpty())
+      << "as one that is not there, in Katib";
+  EXPECT_THAT(Finding1("\"0.001\"", "\"\""), HasSubstr("is required for parameterType double"));
   EXPECT_THAT(Finding1("\"0.001\"", ".nan"), HasSubstr("must be a finite number"));
   EXPECT_THAT(Finding1("\"0.001\"", "1e999"), HasSubstr("must be a finite number"));
   EXPECT_THAT(Finding1("{min: \"0.001\", max: \"0.1\"}", "[1, 2]"),

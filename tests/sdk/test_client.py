@@ -257,7 +257,7 @@ class ClientTest(unittest.TestCase):
                 self.assertIsNone(experiment.ask("b", wait=wait))
             self.assertEqual(pauses[: len(wanted)], wanted)
             self.assertTrue(all(why))
-            self.assertIn("the experiment has ended: 1 trials are done", experiment.reason)
+            self.assertIn("the experiment has ended: 1 trial is done", experiment.reason)
 
     def test_pause_resume_stop_and_suggest(self):
         experiment = self.client.create(asked("steered"))

@@ -134,6 +134,17 @@ TEST(ViewTest, MetricsThatWereNeverFiniteAreSaidAsKatibSaysThem) {
   EXPECT_EQ(metric["min"], "unavailable");
 }
 
+TEST(ViewTest, TheObjectiveIsTheFirstMetricWhateverWasReportedFirst) {
+  v1::Trial trial = MakeTrial(1, v1::TRIAL_SUCCEEDED);
+  for (const char* name : {"accuracy", "loss", "epoch"}) {
+    trial.mutable_observation()->add_metrics()->set_name(name);
+  }
+  std::vector<std::string> names;
+  const Json metrics = ViewOf(trial)["status"]["observation"]["metrics"];
+  for (const Json& metric : metrics) names.push_back(metric["name"]);
+  EXPECT_EQ(names, (std::vector<std::string>{"loss", "accuracy", "epoch"}));
+}
+
 TEST(ViewTest, AnExperimentReadsAsKatibs) {
   v1::Experiment experiment = MakeExperiment();
   SetCondition("Running", experiment);
