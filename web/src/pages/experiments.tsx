@@ -201,7 +201,8 @@ function columnsOf(all: Summary[], rows: number[], now: number, picked: Picked):
       },
     },
     {
-      id: "age", name: "Age", width: "6rem", sortable: true, number: true, least: true,
+      id: "age", name: "Age", width: "6rem", sortable: true, ascends: true, number: true,
+      least: true,
       cell: (row) => age(at(row).created, now),
     },
   ];

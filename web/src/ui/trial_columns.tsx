@@ -50,7 +50,9 @@ export function gridColumn(column: Values, rows: TrialRows): Column {
   const currency = currencyOf(experiment);
   const constraints = column.name === "breaks" ? constraintsOf(experiment) : [];
   const wide = column.name === "reason";
-  const always = ["state", "objective", ...objectivesOf(experiment).map((one) => one.column)];
+  const objectives = objectivesOf(experiment);
+  const always = ["state", ...objectives.map((one) => one.column)];
+  const minimized = objectives.some((one) => one.column === column.name && !one.maximize);
   const shownAt = (row: number) =>
     constraints.length > 0 && column.word(row) !== ""
       ? brokenWords(constraints, table, row) : text(column, row, currency);
@@ -63,6 +65,7 @@ export function gridColumn(column: Values, rows: TrialRows): Column {
     narrow: column.name === "state" ? "6.6rem" : "minmax(4.6rem, 1fr)",
     number: column.kind !== "category",
     sortable: true,
+    ...(minimized ? { ascends: true } : {}), // the best first
     least: !always.includes(column.name),
     cell: (row) => {
       if (column.name === "state") return <State state={table.state(at(row))} />;
