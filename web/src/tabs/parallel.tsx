@@ -171,7 +171,7 @@ interface PictureProps {
 }
 
 function Picture(props: PictureProps) {
-  const { table } = useShared().data!;
+  const { data } = useShared();
   const box = useRef<HTMLDivElement>(null);
   const [width, setWidth] = useState(0);
   useEffect(() => {
@@ -202,9 +202,9 @@ function Picture(props: PictureProps) {
             place={place}
             onScale={props.onScale}
             onRange={(axis, range) =>
-              chooseAlong(table, axis.column.name, brushOf(axis, range), true)}
+              chooseAlong(data!, axis.column.name, brushOf(axis, range), true)}
             onNone={(axis) =>
-              chooseAlong(table, axis.column.name, { column: axis.column.name, none: true }, true)}
+              chooseAlong(data!, axis.column.name, { column: axis.column.name, none: true }, true)}
           />
         </div>
       </div>
