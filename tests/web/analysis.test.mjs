@@ -18,7 +18,7 @@ async function make(name, more, { trials, open = 0, value }) {
     const { trial } = await server.call("POST", `${one}:ask`, { caller: `w${i}` });
     if (i >= trials - open) continue;
     await server.call("POST", `${one}/trials/${trial.status.shirabe.number}:tell`, {
-      metrics: { loss: value(i) }, step: 1, end: "completed",
+      metrics: { loss: value(i, trial) }, step: 1, end: "completed",
     });
   }
 }
@@ -46,10 +46,29 @@ before(async () => {
     parameters: [1, 2, 3].map((i) => number(LONG + i, 0, 200)).concat(category(`${LONG}4`,
       "the first of the long categories", "the second of the long categories", "third", "4")),
   }, { trials: 20, value: (i) => 1000 + Math.sin(i) / 1000 });
+  await make("empty", { parameters: [number("lr", 0, 1), category("aug", "flip", "crop", "")] }, {
+    trials: 24,
+    value: (i, trial) => i / 1000 +
+      trial.spec.parameterAssignments.find((one) => one.name === "aug").value.length,
+  });
   await make("odd", {
     parameters: [number('p, "q" | x<1', 0, 1), category("opt", ...WORDS),
       number("narrow", 0.98221, 0.98224)],
   }, { trials: 40, value: Math.sin });
+});
+
+test("a category of no letters is shown as one, in quotes", async () => {
+  await on(server, "#/e/default/empty/analysis", async (page) => {
+    const gain = page.getByRole("table", { name: "What brought the gain" });
+    await gain.getByText(/(flip|crop) → ""/).waitFor();
+    await page.locator(".overlay text", { hasText: '""' }).waitFor();
+    const contour = page.getByRole("region", { name: "Two parameters at once" });
+    await contour.locator("canvas").hover({ position: { x: 200, y: 30 } });
+    assert.match(await contour.locator(".tip").innerText(), /aug ""\n/);
+  });
+  await on(server, "#/e/default/empty", async (page) => {
+    await page.getByRole("region", { name: /Best trial/ }).getByText('""').waitFor();
+  });
 });
 
 const drawn = (page) => page.waitForFunction(() =>

@@ -68,8 +68,12 @@ export function readImportance(
   return getJson(`${pathOf(key)}/importance?method=${method}`, abort);
 }
 
-export function readAblation(key: Key, abort?: AbortSignal): Promise<Ablation> {
-  return getJson(`${pathOf(key)}/ablation`, abort);
+// The server leaves empty texts out: here they are the values that they are.
+export async function readAblation(key: Key, abort?: AbortSignal): Promise<Ablation> {
+  const found = await getJson<Ablation>(`${pathOf(key)}/ablation`, abort);
+  const steps = found.steps.map((one) => ({ ...one, fromValue: one.fromValue ?? "",
+    toValue: one.toValue ?? "" }));
+  return { ...found, steps };
 }
 
 export function readPartialDependence(

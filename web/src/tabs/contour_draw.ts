@@ -1,6 +1,6 @@
 // The picture of two parameters at once: a cell a pair of values, and a dot a trial.
 import type { GridAxis, PartialDependence } from "../api/analysis.js";
-import { short } from "../format.js";
+import { short, word } from "../format.js";
 import { VIRIDIS, shade } from "../raster.js";
 import { colour } from "../theme.js";
 import { fitted, within } from "../ui/fit.js";
@@ -109,7 +109,7 @@ function drawDots(context: CanvasRenderingContext2D, drawn: Drawn, cells: Cells)
 
 function valueText(text: string): string {
   const number = Number(text);
-  return text.trim() === "" || Number.isNaN(number) ? text
+  return text.trim() === "" || Number.isNaN(number) ? word(text)
     : short(Number(number.toPrecision(3)));
 }
 

@@ -8,7 +8,7 @@ import {
 import type { Column } from "../api/columns.js";
 import { varying } from "../api/columns.js";
 import type { Brush } from "../brush.js";
-import { count, short } from "../format.js";
+import { count, short, word } from "../format.js";
 import { chooseAlong, plotCommand, plotNote, shownOf, useShared } from "../pages/context.js";
 import type { RasterTask } from "../raster.js";
 import { VIRIDIS, heightAt } from "../raster.js";
@@ -279,7 +279,7 @@ export function Parallel() {
         rows: Array.from(rows).filter((row) => chosen[row] === 1).map((row) => [
           table.trial(row), ...axes.map((axis) => {
             const value = axis.column.at(row);
-            return typeof value === "number" ? short(value) : (value ?? "–");
+            return typeof value === "number" ? short(value) : word(value ?? "–");
           }),
         ]),
       })}

@@ -8,7 +8,7 @@ import type { Column } from "../api/columns.js";
 import { varying } from "../api/columns.js";
 import type { DotPicture } from "../dots.js";
 import { drawDots } from "../dots.js";
-import { count, plural, short } from "../format.js";
+import { count, plural, short, word } from "../format.js";
 import { useLoad } from "../load.js";
 import { isFiltered, plotCommand, plotNote, shownOf, useShared } from "../pages/context.js";
 import { VIRIDIS, shade } from "../raster.js";
@@ -284,7 +284,7 @@ export function Slices() {
       table={() => ({
         columns: ["trial", ...parameters.map((one) => one.name.slice(6)), metric],
         rows: Array.from(rows, (row) => [
-          table.trial(row), ...parameters.map((one) => one.at(row) ?? "–"),
+          table.trial(row), ...parameters.map((one) => word(String(one.at(row) ?? "–"))),
           short(table.values("objective")[row]),
         ]),
       })}

@@ -4,7 +4,7 @@ import type { Column as Values, TrialColumns } from "../api/columns.js";
 import type { Key } from "../api/experiments.js";
 import type { Experiment } from "../api/records.js";
 import { compare } from "../filter.js";
-import { clock, known, money, short } from "../format.js";
+import { clock, known, money, short, word } from "../format.js";
 import { brokenWords, constraintsOf, objectivesOf } from "../objectives.js";
 import { toggleTrial } from "../pages/context.js";
 import { currencyOf } from "../state.js";
@@ -36,7 +36,7 @@ export interface TrialRows {
 function text(column: Values, row: number, currency: string): string {
   const value = column.at(row);
   if (value === null) return "–";
-  if (typeof value === "string") return value;
+  if (typeof value === "string") return word(value);
   if (column.kind === "time") return clock(value * 1000);
   if (/^[a-z]*seconds$/i.test(column.name)) return known(value);
   if (/^[a-z]*cost$/i.test(column.name)) return money(value, currency);
