@@ -57,6 +57,28 @@ before(async () => {
   }, { trials: 40, value: Math.sin });
 });
 
+test("of many parameters those that matter most are drawn, and it is said", async () => {
+  await make("many", {
+    parameters: Array.from({ length: 26 }, (_, i) => number(`p${i}`, 0, 1)),
+  }, {
+    trials: 30,
+    value: (_, trial) => 10 * trial.spec.parameterAssignments.find((one) => one.name === "p25")
+      .value,
+  });
+  await on(server, "#/e/default/many/analysis", async (page) => {
+    await page.getByText("24 of the 26 parameters that vary: those that matter most, the most " +
+      "important first.").waitFor();
+    const { parameters } = await server.call(
+      "GET", "/api/v1/namespaces/default/experiments/many/importance?method=gp");
+    assert.equal(parameters[0].parameter, "p25");
+    const names = await page.locator(".slice figcaption").allInnerTexts();
+    assert.equal(names.length, 24);
+    assert.equal(names[0].trim().split(/\s/)[0], "p25");
+    const [command] = await commandOf(page, "loss over each parameter");
+    assert.match(command, /^shirabe plot many slice -p p25 -p /);
+  });
+});
+
 test("a category of no letters is shown as one, in quotes", async () => {
   await on(server, "#/e/default/empty/analysis", async (page) => {
     const gain = page.getByRole("table", { name: "What brought the gain" });

@@ -32,6 +32,17 @@ export interface Importance {
   bestTrials?: number;
 }
 
+// The most important first; those that it does not know stay in their order behind them.
+export function byImportance<T extends { name: string }>(
+  columns: T[], importance: Importance | undefined,
+): T[] {
+  const known = importance?.parameters ?? [];
+  const share = new Map(known.map((one) =>
+    [`param.${one.parameter}`, one.total?.value ?? one.share ?? 0]));
+  const of = (column: T) => share.get(column.name) ?? -1;
+  return [...columns].sort((a, b) => of(b) - of(a));
+}
+
 export interface Ablation {
   basis: Basis;
   fromTrial?: number;
