@@ -223,6 +223,17 @@ test("the scales of colours have numbers, and a cell of the contour says its val
       /^model svm, c 1\.\d+\nloss -?[\d.e-]+\nfrom -?[\d.e-]+ to -?[\d.e-]+ with 90 % prob/);
     await contour.locator("canvas").hover({ position: { x: 20, y: 100 } });
     assert.equal(await contour.locator(".tip").count(), 0);
+    // A forest has no c.
+    await contour.getByText("blank: no trial can have both").waitFor();
+    const { width } = await contour.locator("canvas").boundingBox();
+    await contour.locator("canvas").hover({ position: { x: width - 40, y: 100 } });
+    assert.match(await contour.locator(".tip").innerText(),
+      /^model forest, c [\d.]+\nno trial can have both$/);
+    assert.equal(await ink(page, ".contour canvas", { x: [0.7, 0.9], y: [0.1, 0.8] }), 0);
+    assert.ok(await ink(page, ".contour canvas", { x: [0.2, 0.4], y: [0.1, 0.8] }) > 1000);
+    await contour.getByLabel("Across").selectOption("depth");
+    await contour.getByLabel("Up").selectOption("c");
+    await contour.getByText("No trial can have both depth and c").waitFor();
   }));
 
 // Pixels in the colour of what is selected (--best, on a light page).

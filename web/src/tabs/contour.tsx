@@ -5,7 +5,7 @@ import type { PartialDependence } from "../api/analysis.js";
 import { readPartialDependence } from "../api/analysis.js";
 import { varying } from "../api/columns.js";
 import { defaultScale } from "../axes.js";
-import { placing } from "../contour.js";
+import { placing, possible } from "../contour.js";
 import { count, short } from "../format.js";
 import { useLoad } from "../load.js";
 import type { Shared } from "../pages/context.js";
@@ -133,14 +133,17 @@ export function Contour() {
     y === "" ? "" : `${key.ns}/${key.name}/${finishedTrials(experiment)}/${x}/${y}`,
     (abort) => readPartialDependence(key, [x, y], abort),
   );
-  const model = loaded.value;
+  const rules = experiment.spec.shirabe?.space;
+  const model = useMemo(() => loaded.value && possible(loaded.value, rules ?? {}),
+    [loaded.value, JSON.stringify(rules)]);
+  const never = model !== undefined && model.mean.length > 0 && model.mean.every(Number.isNaN);
   const metric = experiment.spec.objective.objectiveMetricName;
   const few = model?.basis.tooFew;
   const label = `${metric} by ${x} and ${y}, averaged over all other parameters`;
   const maximize = maximizes(experiment);
   // What is drawn stays the same while the pointer moves.
   const drawn = useMemo(
-    () => (model && !few && model.axes.length === 2
+    () => (model && !few && !never && model.axes.length === 2
       ? { model, dots: dotsOf(model, shared), maximize } : null),
     [model, rows, maximize, [...shared.selected].join()],
   );
@@ -172,12 +175,15 @@ export function Contour() {
         <p class="dim">{loaded.error?.message ?? "Computing…"}</p>
       ) : few ? (
         <Empty title="Too few trials to tell"><p>{few}</p></Empty>
+      ) : never ? (
+        <Empty title={`No trial can have both ${x} and ${y}`} />
       ) : drawn && (
         <>
           <Picture drawn={drawn} label={label} names={{ x, y, metric }} />
           <div class="legend">
             <Ends model={drawn.model} maximize={maximize} />
             <span>hatched: the model does not know</span>
+            {model.mean.some(Number.isNaN) && <span>blank: no trial can have both</span>}
             <span>
               dots: {rows.length > MOST_DOTS
                 ? `the first ${count(MOST_DOTS)} of ${count(rows.length)} trials` : "trials"}
