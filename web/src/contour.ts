@@ -30,6 +30,25 @@ export function placing(axis: GridAxis, column: Column, log: boolean): (row: num
   };
 }
 
+export interface Pair {
+  x: string;
+  y: string; // "" if there are no two
+  xs: string[]; // what either may be changed to
+  ys: string[];
+}
+
+// The two that are asked for, if there is a picture of them, else the first two that have one.
+export function pairOf(
+  names: string[], [x, y]: [string, string], has: (x: string, y: string) => boolean,
+): Pair {
+  const fits = (one: string) => (other: string) => other !== one && has(one, other);
+  const xs = names.filter((one) => names.some(fits(one)));
+  if (xs.length === 0 && names.length > 1) return pairOf(names, [x, y], () => true);
+  const across = xs.includes(x) ? x : (xs[0] ?? "");
+  const ys = across === "" ? [] : names.filter(fits(across));
+  return { x: across, y: ys.includes(y) ? y : (ys[0] ?? ""), xs, ys };
+}
+
 // ---- cells that no trial can lie in ------------------------------------------------------------
 
 type Pin = Map<string, string>; // parameters with their values

@@ -4,7 +4,7 @@ import { test } from "node:test";
 import type { PartialDependence } from "../../../web/src/api/analysis.js";
 import { Column } from "../../../web/src/api/columns.js";
 import type { SpaceRules } from "../../../web/src/api/records.js";
-import { mayBe, placing, possible } from "../../../web/src/contour.js";
+import { mayBe, pairOf, placing, possible } from "../../../web/src/contour.js";
 
 const axis = (...values: string[]) => ({ parameter: "x", values, coordinates: [], leftOut: 0 });
 
@@ -68,7 +68,8 @@ test("what is forbidden by just these two has no cell either", () => {
   const rules: SpaceRules = { forbidden: [
     { trees: { min: 150 }, depth: { min: 12 } }, { opt: ["adam"], lr: { min: 1 }, depth: [3] },
   ] };
-  assert.ok(!may({ trees: "150", depth: "12" }, rules) && may({ trees: "149", depth: "12" }, rules));
+  assert.ok(!may({ trees: "150", depth: "12" }, rules));
+  assert.ok(may({ trees: "149", depth: "12" }, rules));
   assert.ok(may({ opt: "adam", lr: "2" }, rules), "with another depth");
 });
 
@@ -82,4 +83,17 @@ test("a cell that cannot be has no value", () => {
     conditions: [{ parameter: "c", when: { m: ["b"] } }],
   });
   assert.deepEqual([mean, low, high], [[NaN, NaN, 3, 4], [NaN, NaN, 0, 0], [NaN, NaN, 9, 9]]);
+});
+
+test("of a report only pairs that it holds are offered, and one of them is chosen", () => {
+  const names = ["a", "b", "c", "d"];
+  const held = (x: string, y: string) => ["bd", "db", "cd", "dc"].includes(x + y);
+  const first = { x: "b", y: "d", xs: ["b", "c", "d"], ys: ["d"] };
+  assert.deepEqual(pairOf(names, ["", ""], held), first);
+  assert.deepEqual(pairOf(names, ["a", "b"], held), first);
+  assert.deepEqual(pairOf(names, ["d", "c"], held), { ...first, x: "d", y: "c", ys: ["b", "c"] });
+  const any = { x: "a", y: "b", xs: names, ys: ["b", "c", "d"] };
+  assert.deepEqual(pairOf(names, ["a", "a"], () => true), any);
+  assert.deepEqual(pairOf(names, ["", ""], () => false), any, "it says that it holds none");
+  assert.equal(pairOf(["a"], ["", ""], () => true).y, "");
 });

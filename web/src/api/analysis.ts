@@ -87,10 +87,14 @@ export async function readAblation(key: Key, abort?: AbortSignal): Promise<Ablat
   return { ...found, steps };
 }
 
+export function partialDependencePath(key: Key, parameters: string[]): string {
+  const query = new URLSearchParams({ parameter: parameters[0]! });
+  if (parameters[1] !== undefined) query.set("with", parameters[1]);
+  return `${pathOf(key)}/partial-dependence?${query}`;
+}
+
 export function readPartialDependence(
   key: Key, parameters: string[], abort?: AbortSignal,
 ): Promise<PartialDependence> {
-  const query = new URLSearchParams({ parameter: parameters[0]! });
-  if (parameters[1] !== undefined) query.set("with", parameters[1]);
-  return getJson(`${pathOf(key)}/partial-dependence?${query}`, abort);
+  return getJson(partialDependencePath(key, parameters), abort);
 }

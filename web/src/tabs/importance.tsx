@@ -195,8 +195,8 @@ export function AblationPanel() {
       table={there && (() => ({
         columns: ["parameter", "from", "to", "gain", "low", "high", "objective after it"],
         rows: there.steps.map((one) => [
-          one.parameter, word(one.fromValue), word(one.toValue), short(one.gain.value), short(one.gain.low),
-          short(one.gain.high), short(one.objective.value),
+          one.parameter, word(one.fromValue), word(one.toValue), short(one.gain.value),
+          short(one.gain.low), short(one.gain.high), short(one.objective.value),
         ]),
       }))}
     >

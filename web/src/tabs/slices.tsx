@@ -289,8 +289,8 @@ export function Slices() {
       command={plotCommand(key, "slice", ...(without.length === 0 && omission === "" ? []
         : slices.flatMap((one) => ["-p", one.x.column.name.slice(6)])))}
       commandNote={plotNote()}
-      summary={`${plural(slices.length, "picture")}, ` +
-        (omission === "" ? "one for each parameter that varies" : `of ${omission}`) +
+      summary={(omission !== "" ? `Pictures of ${omission}`
+        : `${plural(slices.length, "picture")}, one for each parameter that varies`) +
         (without.length > 0 ? `; no trial shown with a result has ${eitherOf(without)}` : "")}
       tools={
         <label>

@@ -8,7 +8,9 @@ import { describe } from "../brush.js";
 import { commandFilter, isCommandFilter, parseFilter } from "../filter.js";
 import { count, shellWord } from "../format.js";
 import { objectivesOf } from "../objectives.js";
-import { brushes, fieldsOf, namespaceFlag, showAll, toggleTrial, useShared } from "../pages/context.js";
+import {
+  brushes, fieldsOf, namespaceFlag, showAll, toggleTrial, useShared,
+} from "../pages/context.js";
 import { bestNumber } from "../state.js";
 import { FilterBar } from "../ui/filterbar.js";
 import { Grid } from "../ui/grid.js";
