@@ -18,7 +18,7 @@ async function make(name, more, { trials, open = 0, value }) {
     const { trial } = await server.call("POST", `${one}:ask`, { caller: `w${i}` });
     if (i >= trials - open) continue;
     await server.call("POST", `${one}/trials/${trial.status.shirabe.number}:tell`, {
-      metrics: { loss: value(i) }, step: 1, end: "completed",
+      metrics: { loss: value(i, trial) }, step: 1, end: "completed",
     });
   }
 }
@@ -46,10 +46,51 @@ before(async () => {
     parameters: [1, 2, 3].map((i) => number(LONG + i, 0, 200)).concat(category(`${LONG}4`,
       "the first of the long categories", "the second of the long categories", "third", "4")),
   }, { trials: 20, value: (i) => 1000 + Math.sin(i) / 1000 });
+  await make("empty", { parameters: [number("lr", 0, 1), category("aug", "flip", "crop", "")] }, {
+    trials: 24,
+    value: (i, trial) => i / 1000 +
+      trial.spec.parameterAssignments.find((one) => one.name === "aug").value.length,
+  });
   await make("odd", {
     parameters: [number('p, "q" | x<1', 0, 1), category("opt", ...WORDS),
       number("narrow", 0.98221, 0.98224)],
   }, { trials: 40, value: Math.sin });
+});
+
+test("of many parameters those that matter most are drawn, and it is said", async () => {
+  await make("many", {
+    parameters: Array.from({ length: 26 }, (_, i) => number(`p${i}`, 0, 1)),
+  }, {
+    trials: 30,
+    value: (_, trial) => 10 * trial.spec.parameterAssignments.find((one) => one.name === "p25")
+      .value,
+  });
+  await on(server, "#/e/default/many/analysis", async (page) => {
+    await page.getByText("24 of the 26 parameters that vary: those that matter most, the most " +
+      "important first.").waitFor();
+    const { parameters } = await server.call(
+      "GET", "/api/v1/namespaces/default/experiments/many/importance?method=gp");
+    assert.equal(parameters[0].parameter, "p25");
+    const names = await page.locator(".slice figcaption").allInnerTexts();
+    assert.equal(names.length, 24);
+    assert.equal(names[0].trim().split(/\s/)[0], "p25");
+    const [command] = await commandOf(page, "loss over each parameter");
+    assert.match(command, /^shirabe plot many slice -p p25 -p /);
+  });
+});
+
+test("a category of no letters is shown as one, in quotes", async () => {
+  await on(server, "#/e/default/empty/analysis", async (page) => {
+    const gain = page.getByRole("table", { name: "What brought the gain" });
+    await gain.getByText(/(flip|crop) → ""/).waitFor();
+    await page.locator(".overlay text", { hasText: '""' }).waitFor();
+    const contour = page.getByRole("region", { name: "Two parameters at once" });
+    await contour.locator("canvas").hover({ position: { x: 200, y: 30 } });
+    assert.match(await contour.locator(".tip").innerText(), /aug ""\n/);
+  });
+  await on(server, "#/e/default/empty", async (page) => {
+    await page.getByRole("region", { name: /Best trial/ }).getByText('""').waitFor();
+  });
 });
 
 const drawn = (page) => page.waitForFunction(() =>
@@ -182,6 +223,17 @@ test("the scales of colours have numbers, and a cell of the contour says its val
       /^model svm, c 1\.\d+\nloss -?[\d.e-]+\nfrom -?[\d.e-]+ to -?[\d.e-]+ with 90 % prob/);
     await contour.locator("canvas").hover({ position: { x: 20, y: 100 } });
     assert.equal(await contour.locator(".tip").count(), 0);
+    // A forest has no c.
+    await contour.getByText("blank: no trial can have both").waitFor();
+    const { width } = await contour.locator("canvas").boundingBox();
+    await contour.locator("canvas").hover({ position: { x: width - 40, y: 100 } });
+    assert.match(await contour.locator(".tip").innerText(),
+      /^model forest, c [\d.]+\nno trial can have both$/);
+    assert.equal(await ink(page, ".contour canvas", { x: [0.7, 0.9], y: [0.1, 0.8] }), 0);
+    assert.ok(await ink(page, ".contour canvas", { x: [0.2, 0.4], y: [0.1, 0.8] }) > 1000);
+    await contour.getByLabel("Across").selectOption("depth");
+    await contour.getByLabel("Up").selectOption("c");
+    await contour.getByText("No trial can have both depth and c").waitFor();
   }));
 
 // Pixels in the colour of what is selected (--best, on a light page).

@@ -109,6 +109,41 @@ test("another algorithm keeps the settings that it knows, and says which it does
     await page.getByText("valid", { exact: true }).waitFor();
   }));
 
+test("a limit that cannot be read stays in its field, is marked, and nothing can be created", () =>
+  on(server, address, async (page) => {
+    await ready(page);
+    const wrong = [["Budget, if any", "$5"], ["Trials", "1,000"], ["Goal, if any", "0,01"],
+      ["Failures allowed", "1.5"]];
+    for (const [name, written] of wrong) {
+      await enter(page.locator("label", { hasText: name }).getByRole("textbox"), written);
+    }
+    await page.getByText("4 to mend", { exact: true }).waitFor();
+    const create = page.getByRole("button", { name: "Create", exact: true });
+    const check = async () => {
+      for (const [name, written] of wrong) {
+        const label = page.locator("label", { hasText: name });
+        assert.equal(await label.getByRole("textbox").inputValue(), written);
+        assert.equal(await label.getByRole("textbox").getAttribute("aria-invalid"), "true");
+        await label.getByText(`must be a${/Tri|Fail/.test(name) ? "n integer" : " number"}, not ` +
+          `"${written}"`).waitFor();
+      }
+      assert.equal(await create.isDisabled(), true);
+    };
+    await check();
+    await page.reload();
+    await page.getByText("4 to mend", { exact: true }).waitFor();
+    await check();
+    for (const [i, right] of ["5", "1000", "", "2"].entries()) {
+      await enter(page.locator("label", { hasText: wrong[i][0] }).getByRole("textbox"), right);
+    }
+    await page.getByText("valid", { exact: true }).waitFor();
+    assert.match(await text(page), /maxCost: 5\n/);
+    assert.match(await text(page), /maxTrialCount: 1000\n/);
+    assert.doesNotMatch(await text(page), /goal/);
+    assert.equal(await create.isDisabled(), false);
+    await page.getByRole("button", { name: "Begin again" }).click();
+  }));
+
 test("what was changed outlives a reload, until one begins again", () =>
   on(server, address, async (page) => {
     await ready(page);

@@ -155,6 +155,13 @@ test("a token in the address is taken out of it at once", async () => {
     await page.getByRole("heading", { name: "live" }).waitFor();
     assert.equal(await page.evaluate(() => location.hash), "#/e/default/live");
   });
+  // Pasted where the page is open, and asks for one.
+  await on(server, "", async (page) => {
+    await page.getByRole("heading", { name: "This server asks for a token" }).waitFor();
+    await page.evaluate((given) => (location.hash = `#token=${given}&/e/default/live`), admin);
+    await page.getByRole("heading", { name: "live" }).waitFor();
+    assert.equal(await page.evaluate(() => location.hash), "#/e/default/live");
+  }, { expects: /401/ });
 });
 
 test("a user of one namespace sees what is theirs, and no useless button", async () => {

@@ -98,6 +98,9 @@ test("the table of trials is filtered and sorted by its address, as the command 
     ).or(page.getByText(
       "shirabe get trials digits-spot --filter activation=logistic --sort-by ~objective",
     )).first().waitFor();
+    await page.getByRole("searchbox").fill("Validation-Accuracy>0,Attempts>=1");
+    await page.getByText("8 trials", { exact: true }).waitFor();
+    await page.getByText("--filter 'objective>0,attempts>=1'").waitFor();
     await page.getByRole("searchbox").fill("activation=");
     await page.getByRole("searchbox").fill("nothing=1");
     await page.getByRole("alert").getByText(/there is no field "nothing"/).waitFor();

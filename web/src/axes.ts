@@ -3,7 +3,7 @@
 import type { Column } from "./api/columns.js";
 import type { Experiment } from "./api/records.js";
 import type { TrialData } from "./api/trials.js";
-import { distinct, short } from "./format.js";
+import { distinct, short, word } from "./format.js";
 import { maximizes } from "./state.js";
 
 export type Scale = "linear" | "log" | "quantile";
@@ -105,8 +105,8 @@ export function ticksOf(axis: Axis, most = 6): Tick[] {
   if (axis.scale === "category") {
     const words = axis.column.dictionary;
     const step = Math.max(1, Math.ceil(words.length / 12));
-    return words.flatMap((word, i) =>
-      (i % step === 0 ? [{ position: i / axis.high, text: word }] : []));
+    return words.flatMap((one, i) =>
+      (i % step === 0 ? [{ position: i / axis.high, text: word(one) }] : []));
   }
   if (axis.scale === "log") {
     const [from, to] = [Math.ceil(Math.log10(axis.low)), Math.floor(Math.log10(axis.high))];

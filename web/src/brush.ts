@@ -4,7 +4,7 @@
 // choice stands beside the filter in the address, by its exact values, and both hold.
 import type { Column } from "./api/columns.js";
 import { parseFilter } from "./filter.js";
-import { short } from "./format.js";
+import { short, word } from "./format.js";
 
 export interface Brush {
   column: string;
@@ -50,7 +50,7 @@ export function meets(brush: Brush, column: Column): (row: number) => boolean {
 export function describe(brush: Brush): string {
   const name = brush.column.replace(/^(param|metric)\./, "");
   if (brush.none) return `${name}: none`;
-  if (brush.words) return `${name} is ${brush.words.join(" or ")}`;
+  if (brush.words) return `${name} is ${brush.words.map(word).join(" or ")}`;
   const { low, high } = brush;
   if (low === undefined) return `${name} at most ${short(high)}`;
   return high === undefined ? `${name} at least ${short(low)}`

@@ -6,6 +6,7 @@
 export type Value = number | string | null | undefined;
 export interface Field {
   name: string;
+  also?: string[]; // what else it is called, such as the heading of its column
   text?: boolean; // never compared by size
   at: (i: number) => Value;
 }
@@ -49,11 +50,19 @@ export function parseFilter(text: string): Term[] {
   });
 }
 
-function find(fields: Field[], name: string): Field {
-  const found =
-    fields.find((one) => one.name === name) ??
+// As the command line finds it.
+function known(fields: Field[], name: string): Field | undefined {
+  return fields.find((one) => one.name === name) ??
     fields.find((one) => one.name === `param.${name}`) ??
     fields.find((one) => one.name === `metric.${name}`);
+}
+
+// Also by its other names, in small or capital letters.
+function find(fields: Field[], name: string): Field {
+  const wanted = name.toLowerCase();
+  const found = known(fields, name) ?? fields.find((one) =>
+    [one.name, one.name.replace(/^(param|metric)\./, ""), ...(one.also ?? [])]
+      .some((word) => word.toLowerCase() === wanted));
   if (found) return found;
   const names = fields.map((one) => one.name);
   throw new FilterError(`there is no field "${name}" (fields: ${names.join(", ")})`);
@@ -103,6 +112,15 @@ export function chooser(text: string, fields: Field[]): (i: number) => boolean {
 // Is it written in the language of the command line alone, without a search?
 export function isCommandFilter(text: string): boolean {
   return parseFilter(text).every((term) => term.operator !== "~");
+}
+
+// With the names that the command line knows. FilterError where there is no such field.
+export function commandFilter(text: string, fields: Field[]): string {
+  return split(text).map((part) => {
+    const [term] = parseFilter(part);
+    if (!term || term.operator === "~" || known(fields, term.field)) return part;
+    return find(fields, term.field).name + part.slice(term.field.length);
+  }).join(",");
 }
 
 // Numbers before texts before nothing, which is last in either direction.

@@ -27,6 +27,11 @@ function trimmed(text: string): string {
   return text.replace(/(\.\d*?)0+(e|$)/, "$1$2").replace(/\.(e|$)/, "$1");
 }
 
+// A value that is a word. One of nothing, or of blanks, stands in quotes: it would not be seen.
+export function word(text: string): string {
+  return text.trim() === "" ? JSON.stringify(text) : text;
+}
+
 export function count(value: number): string {
   return Math.round(value).toString().replace(/\B(?=(\d{3})+$)/g, ",");
 }

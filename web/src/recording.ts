@@ -3,6 +3,7 @@ import type { ComponentType } from "preact";
 
 export interface Recording {
   made: number; // ms since 1970: what "now" is on its pages
+  holds: (path: string) => boolean; // what may be asked
   Bar: ComponentType; // instead of the links to pages that it has not
 }
 

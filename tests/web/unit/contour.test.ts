@@ -1,8 +1,10 @@
 // Where a trial lies in the picture of two parameters.
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { PartialDependence } from "../../../web/src/api/analysis.js";
 import { Column } from "../../../web/src/api/columns.js";
-import { placing } from "../../../web/src/contour.js";
+import type { SpaceRules } from "../../../web/src/api/records.js";
+import { mayBe, pairOf, placing, possible } from "../../../web/src/contour.js";
 
 const axis = (...values: string[]) => ({ parameter: "x", values, coordinates: [], leftOut: 0 });
 
@@ -35,4 +37,63 @@ test("trials of one category stand side by side within its cell; another is nowh
   assert.ok(a! > 0 && a! < 1 && b! > 1 && b! < 2 && again! > 1 && again! < 2);
   assert.notEqual(b, again);
   assert.ok(Number.isNaN(c));
+});
+
+const may = (pin: Record<string, string>, rules: SpaceRules) =>
+  mayBe(new Map(Object.entries(pin)), rules);
+
+test("a parameter that exists by another one has cells only where it does", () => {
+  const rules: SpaceRules = {
+    conditions: [
+      { parameter: "gamma", when: { kernel: ["rbf"] } },
+      { parameter: "kernel", when: { model: "svm" } },
+      { parameter: "depth", when: { model: { in: ["forest", "tree"] } } },
+      { parameter: "width", when: { layers: { min: 2 } } },
+      { parameter: "first", when: { layers: { max: 1.5 } } },
+      { parameter: "third", when: { layers: [3, 4] } },
+    ],
+  };
+  assert.ok(may({ gamma: "1", model: "svm" }, rules));
+  assert.ok(!may({ gamma: "1", model: "forest" }, rules), "by way of the kernel");
+  assert.ok(!may({ gamma: "1", kernel: "linear" }, rules));
+  assert.ok(!may({ gamma: "1", depth: "2" }, rules), "of different models");
+  assert.ok(may({ depth: "2", model: "tree" }, rules));
+  assert.ok(may({ width: "1", layers: "2" }, rules) && !may({ width: "1", layers: "1" }, rules));
+  assert.ok(!may({ width: "1", first: "1" }, rules) && may({ width: "1", third: "1" }, rules));
+  assert.ok(may({ third: "1", layers: "3.0" }, rules));
+  assert.ok(may({ lr: "1", model: "svm" }, rules) && may({ gamma: "1", kernel: "rbf" }, {}));
+});
+
+test("what is forbidden by just these two has no cell either", () => {
+  const rules: SpaceRules = { forbidden: [
+    { trees: { min: 150 }, depth: { min: 12 } }, { opt: ["adam"], lr: { min: 1 }, depth: [3] },
+  ] };
+  assert.ok(!may({ trees: "150", depth: "12" }, rules));
+  assert.ok(may({ trees: "149", depth: "12" }, rules));
+  assert.ok(may({ opt: "adam", lr: "2" }, rules), "with another depth");
+});
+
+test("a cell that cannot be has no value", () => {
+  const model: PartialDependence = {
+    basis: { results: 1, leftOut: 0, failed: 0, active: 2 },
+    axes: [{ ...axis("a", "b"), parameter: "m" }, { ...axis("1", "2"), parameter: "c" }],
+    mean: [1, 2, 3, 4], low: [0, 0, 0, 0], high: [9, 9, 9, 9],
+  };
+  const { mean, low, high } = possible(model, {
+    conditions: [{ parameter: "c", when: { m: ["b"] } }],
+  });
+  assert.deepEqual([mean, low, high], [[NaN, NaN, 3, 4], [NaN, NaN, 0, 0], [NaN, NaN, 9, 9]]);
+});
+
+test("of a report only pairs that it holds are offered, and one of them is chosen", () => {
+  const names = ["a", "b", "c", "d"];
+  const held = (x: string, y: string) => ["bd", "db", "cd", "dc"].includes(x + y);
+  const first = { x: "b", y: "d", xs: ["b", "c", "d"], ys: ["d"] };
+  assert.deepEqual(pairOf(names, ["", ""], held), first);
+  assert.deepEqual(pairOf(names, ["a", "b"], held), first);
+  assert.deepEqual(pairOf(names, ["d", "c"], held), { ...first, x: "d", y: "c", ys: ["b", "c"] });
+  const any = { x: "a", y: "b", xs: names, ys: ["b", "c", "d"] };
+  assert.deepEqual(pairOf(names, ["a", "a"], () => true), any);
+  assert.deepEqual(pairOf(names, ["", ""], () => false), any, "it says that it holds none");
+  assert.equal(pairOf(["a"], ["", ""], () => true).y, "");
 });

@@ -5,6 +5,7 @@ import type { Variant } from "../../../web/src/api/experiments.js";
 import type { Experiment } from "../../../web/src/api/records.js";
 import {
   addParameter, containerOf, keptSettings, removeParameter, renameParameter, withSetting, withType,
+  withUnread,
 } from "../../../web/src/pages/create_changes.js";
 
 type Spec = Experiment["spec"];
@@ -85,4 +86,25 @@ test("settings that the next algorithm knows stay, as do values of the same kind
   assert.deepEqual(withSetting([], "gamma", " 2 "), [{ name: "gamma", value: "2" }]);
   const [, opt] = spec([]).parameters!;
   assert.deepEqual(withType(opt!, "discrete").feasibleSpace, { list: ["a", "b, c"] });
+});
+
+test("what could not be read as a number is shown in its field as it is written", () => {
+  const read = { spec: {
+    objective: { goal: 1 }, parameters: [{ feasibleSpace: { max: "1" } }],
+    shirabe: { budget: {} },
+  } };
+  const error = (field: string, message: string) => ({ level: "error" as const, field, message });
+  withUnread(read as unknown as Experiment, [
+    error("spec.shirabe.budget.maxCost", 'must be a number, not "$5"'),
+    error("spec.maxTrialCount", "must be an integer, not the number 1.5"),
+    error("spec.parameters[0].feasibleSpace.min", 'must be a number, not "a \"b\""'),
+    error("spec.objective.goal", 'must be a number, not "what is there stays"'),
+    error("spec.objective.type", "is required"),
+    error("spec.nothing.here", 'must be a number, not "x"'),
+  ]);
+  assert.deepEqual(read.spec, {
+    objective: { goal: 1 }, parameters: [{ feasibleSpace: { max: "1", min: 'a \"b\"' } }],
+    shirabe: { budget: { maxCost: "$5" } }, maxTrialCount: "1.5",
+  });
+  withUnread(undefined, [error("spec.maxTrialCount", "must be an integer, not the number 1.5")]);
 });

@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { Importance } from "../../../web/src/api/analysis.js";
+import { byImportance } from "../../../web/src/api/analysis.js";
 import type { Head } from "../../../web/src/api/binary.js";
 import { putColumns, readArrays } from "../../../web/src/api/binary.js";
 import { Column, TrialColumns, bestSoFar, varying } from "../../../web/src/api/columns.js";
@@ -49,6 +51,17 @@ test("columns are read as they lie, and what has changed goes where its trial is
   assert.deepEqual([...table.values("objective").subarray(0, 4)], [0.5, 0.25, -2, NaN]);
   assert.equal(table.trial(3), 4);
   assert.equal(table.column("objective")!.at(3), null);
+});
+
+test("parameters are in the order in which they matter, unknown ones last", () => {
+  const columns = ["a", "b", "c", "d"].map((name) => ({ name: `param.${name}` }));
+  const importance = { parameters: [
+    { parameter: "d", total: { value: 0.5, low: 0, high: 1 } }, { parameter: "c", share: 0.7 },
+  ] } as Importance;
+  const order = (of: Importance | undefined) =>
+    byImportance(columns, of).map((one) => one.name.slice(6)).join("");
+  assert.equal(order(importance), "cdab");
+  assert.equal(order(undefined), "abcd");
 });
 
 test("columns of another version are refused by name", () => {

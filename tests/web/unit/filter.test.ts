@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { FilterError, chooser, compare, isCommandFilter } from "../../../web/src/filter.js";
+import {
+  FilterError, chooser, commandFilter, compare, isCommandFilter,
+} from "../../../web/src/filter.js";
 
 const rows = [
   { state: "Succeeded", lr: 0.1, opt: "adam" },
@@ -19,6 +21,22 @@ test("terms hold together, and names may be short", () => {
   assert.deepEqual(chosen("param.lr>=1e-4,state=succeeded"), [0]);
   assert.deepEqual(chosen("lr>1e-5, state != Running"), [0]);
   assert.deepEqual(chosen(""), [0, 1, 2]);
+});
+
+test("a field has the name of its column, and letters may be small or capital", () => {
+  const more = [
+    { name: "objective", also: ["loss"], at: (i: number) => i },
+    { name: "preemptions", also: ["Preempted"], at: (i: number) => i },
+    ...fields,
+  ];
+  const found = (text: string) => [0, 1, 2].filter(chooser(text, more));
+  assert.deepEqual(found("loss<1"), [0]);
+  assert.deepEqual(found("preempted >= 1,State!=failed"), [2]);
+  assert.deepEqual(found("LR<0.01"), [2]);
+  // The command line knows the fields' own names, in full or without param. and metric.
+  assert.equal(commandFilter('Loss<1,lr<2, Preempted>=1,STATE="x, y",word', more),
+    'objective<1,lr<2,preemptions>=1,state="x, y",word');
+  assert.throws(() => commandFilter("lt<1", more), FilterError);
 });
 
 test("nothing differs from everything and is never less", () => {

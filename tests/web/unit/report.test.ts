@@ -78,4 +78,7 @@ test("two parameters are found in either order, and change places with their val
   const report = replies({ [`${path}?parameter=x&with=y`]: surface });
   const turned = await (await report.answer(`${path}?parameter=y&with=x`, "GET")).json();
   assert.deepEqual(turned, swapped(surface));
+  const held = ["parameter=x&with=y", "parameter=y&with=x", "with=x&parameter=z", "parameter=x"]
+    .map((query) => report.holds(`${path}?${query}`));
+  assert.deepEqual(held, [true, true, false, false]);
 });

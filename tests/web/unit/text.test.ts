@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import {
-  bytes, duration, known, money, percent, shellWord, short,
+  bytes, duration, known, money, percent, shellWord, short, word,
 } from "../../../web/src/format.js";
 import { LONGEST_LINE, LONGEST_LOG, LogText, printableLine } from "../../../web/src/log.js";
 import { link, parsePlace } from "../../../web/src/url.js";
@@ -12,6 +12,10 @@ test("numbers keep their sign and size", () => {
     [123456789, "1.2346e+8"], [100, "100"], [NaN, "–"], [Infinity, "∞"], [-12345.678, "-12345.7"],
   ];
   for (const [value, text] of cases) assert.equal(short(value), text);
+});
+
+test("a word that would not be seen stands in quotes", () => {
+  assert.deepEqual(["", "  ", "a b", "–", "0"].map(word), ['""', '"  "', "a b", "–", "0"]);
 });
 
 test("how long something took is not said where it is not known", () => {

@@ -32,6 +32,17 @@ export interface Importance {
   bestTrials?: number;
 }
 
+// The most important first; those that it does not know stay in their order behind them.
+export function byImportance<T extends { name: string }>(
+  columns: T[], importance: Importance | undefined,
+): T[] {
+  const known = importance?.parameters ?? [];
+  const share = new Map(known.map((one) =>
+    [`param.${one.parameter}`, one.total?.value ?? one.share ?? 0]));
+  const of = (column: T) => share.get(column.name) ?? -1;
+  return [...columns].sort((a, b) => of(b) - of(a));
+}
+
 export interface Ablation {
   basis: Basis;
   fromTrial?: number;
@@ -68,14 +79,22 @@ export function readImportance(
   return getJson(`${pathOf(key)}/importance?method=${method}`, abort);
 }
 
-export function readAblation(key: Key, abort?: AbortSignal): Promise<Ablation> {
-  return getJson(`${pathOf(key)}/ablation`, abort);
+// The server leaves empty texts out: here they are the values that they are.
+export async function readAblation(key: Key, abort?: AbortSignal): Promise<Ablation> {
+  const found = await getJson<Ablation>(`${pathOf(key)}/ablation`, abort);
+  const steps = found.steps.map((one) => ({ ...one, fromValue: one.fromValue ?? "",
+    toValue: one.toValue ?? "" }));
+  return { ...found, steps };
+}
+
+export function partialDependencePath(key: Key, parameters: string[]): string {
+  const query = new URLSearchParams({ parameter: parameters[0]! });
+  if (parameters[1] !== undefined) query.set("with", parameters[1]);
+  return `${pathOf(key)}/partial-dependence?${query}`;
 }
 
 export function readPartialDependence(
   key: Key, parameters: string[], abort?: AbortSignal,
 ): Promise<PartialDependence> {
-  const query = new URLSearchParams({ parameter: parameters[0]! });
-  if (parameters[1] !== undefined) query.set("with", parameters[1]);
-  return getJson(`${pathOf(key)}/partial-dependence?${query}`, abort);
+  return getJson(partialDependencePath(key, parameters), abort);
 }

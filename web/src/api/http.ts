@@ -30,12 +30,16 @@ export const reachable = signal(true);
 export const session = signal(0);
 
 // `shirabe ui` opens the page at #token=…: what stands behind # is sent to no server and is taken
-// out of the address, and of the browser's history, at once.
+// out of the address, and of the browser's history, at once; also where the page is open already.
 export function takeTokenFromAddress(): void {
-  const match = /^#token=([^&?]*)&?(.*)$/.exec(location.hash);
-  if (!match) return;
-  setToken(decodeURIComponent(match[1] ?? ""));
-  history.replaceState(null, "", `#${match[2] ?? ""}`);
+  const take = () => {
+    const match = /^#token=([^&?]*)&?(.*)$/.exec(location.hash);
+    if (!match) return;
+    history.replaceState(null, "", `#${match[2] ?? ""}`);
+    setToken(decodeURIComponent(match[1] ?? ""));
+  };
+  addEventListener("hashchange", take);
+  take();
 }
 
 export function setToken(text: string): void {

@@ -71,6 +71,7 @@ export interface Experiment {
       checkpoint?: { intervalSeconds?: number };
       capacity?: { spot?: string; pools?: string[] };
       askAndTell?: boolean;
+      space?: SpaceRules;
       additionalObjectives?: AdditionalObjective[];
       constraints?: ResultConstraint[];
       objectiveReference?: number;
@@ -96,6 +97,14 @@ export interface Experiment {
     trialMetricsUnavailable?: number;
     shirabe?: ExperimentExtras;
   };
+}
+
+export type ValueRule = string | number | (string | number)[] | { in: (string | number)[] } |
+  { min?: number; max?: number };
+
+export interface SpaceRules {
+  conditions?: { parameter: string; when: Record<string, ValueRule> }[];
+  forbidden?: Record<string, ValueRule>[];
 }
 
 export interface Annotated {

@@ -2,7 +2,7 @@
 import type { Key } from "../api/experiments.js";
 import type { Experiment, Trial } from "../api/records.js";
 import { numberOf } from "../api/records.js";
-import { duration, known, money, shellWord, short } from "../format.js";
+import { duration, known, money, shellWord, short, word } from "../format.js";
 import { hasFront } from "../objectives.js";
 import {
   algorithmOf, bestOf, completedTrials, currencyOf, lookOf, metricValue, stateOf,
@@ -40,7 +40,7 @@ export function rowsOf(sides: Side[]): Row[] {
   return names.flatMap((name) => {
     const found = values.map((one) => one.get(name));
     if (found.every((one) => one === undefined)) return [];
-    const shown = found.map((one) => one ?? "–");
+    const shown = found.map((one) => word(one ?? "–"));
     return [{ name, values: shown, differs: new Set(shown).size > 1 }];
   });
 }

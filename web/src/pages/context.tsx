@@ -3,7 +3,6 @@
 import { createContext } from "preact";
 import { useContext, useMemo } from "preact/hooks";
 import type { Key } from "../api/experiments.js";
-import type { TrialColumns } from "../api/columns.js";
 import type { TrialData } from "../api/trials.js";
 import type { Experiment } from "../api/records.js";
 import type { Brush } from "../brush.js";
@@ -11,6 +10,7 @@ import { meets, parseBrush, printBrush, termsOf } from "../brush.js";
 import type { Field } from "../filter.js";
 import { FilterError, chooser, withoutField } from "../filter.js";
 import { count, shellWord } from "../format.js";
+import { nameOf } from "../ui/trial_columns.js";
 import { param, setParams, place } from "../url.js";
 
 export interface Shared {
@@ -29,10 +29,11 @@ export function useShared(): Shared {
   return useContext(SharedContext)!;
 }
 
-export function fieldsOf(table: TrialColumns): Field[] {
+export function fieldsOf({ table, experiment }: TrialData): Field[] {
   return table.columns
     .map((one) => ({
       name: one.name,
+      also: [nameOf(one.name, experiment)],
       text: one.kind === "category" && !one.name.startsWith("param."),
       at: (row: number) => one.at(row),
     }));
@@ -51,10 +52,10 @@ export function showAll(): void {
   setParams({ filter: "", brush: "" });
 }
 
-function chosenBy(table: TrialColumns, filter: string, chosen: Brush[]): (row: number) => boolean {
-  const tests = filter === "" ? [] : [chooser(filter, fieldsOf(table))];
+function chosenBy(data: TrialData, filter: string, chosen: Brush[]): (row: number) => boolean {
+  const tests = filter === "" ? [] : [chooser(filter, fieldsOf(data))];
   for (const brush of chosen) {
-    const column = table.column(brush.column);
+    const column = data.table.column(brush.column);
     if (!column) throw new FilterError(`there is no field "${brush.column}"`);
     tests.push(meets(brush, column));
   }
@@ -71,7 +72,7 @@ export function useChosen(data: TrialData | null): { rows: Uint32Array; problem:
     const all = data === null || (filter === "" && chosen.length === 0);
     if (all) return { rows: every, problem: "" };
     try {
-      return { rows: every.filter(chosenBy(data.table, filter, chosen)), problem: "" };
+      return { rows: every.filter(chosenBy(data, filter, chosen)), problem: "" };
     } catch (error) {
       if (!(error instanceof FilterError)) throw error;
       return { rows: every, problem: error.message };
@@ -82,18 +83,19 @@ export function useChosen(data: TrialData | null): { rows: Uint32Array; problem:
 // Chooses along an axis, in place of what was chosen there; null takes it back, and so does the
 // same again where `toggles`.
 export function chooseAlong(
-  table: TrialColumns, name: string, brush: Brush | null, toggles = false,
+  data: TrialData, name: string, brush: Brush | null, toggles = false,
 ): void {
   const now = { filter: param("filter"), brush: brushes().map(printBrush) };
   const others = brushes().filter((one) => one.column !== name).map(printBrush);
-  const filter = withoutField(now.filter, name, fieldsOf(table));
+  const filter = withoutField(now.filter, name, fieldsOf(data));
+  const { table } = data;
   const terms = brush && filter !== null ? termsOf(brush, table.column(name)!, table.rows) : null;
   const next = {
     filter: [filter ?? now.filter, ...(terms ?? [])].filter((one) => one !== "").join(","),
     brush: brush && terms === null ? [...others, printBrush(brush)] : others,
   };
   const same = next.filter === now.filter && next.brush.join() === now.brush.join();
-  if (same && toggles && brush) chooseAlong(table, name, null);
+  if (same && toggles && brush) chooseAlong(data, name, null);
   else setParams(next);
 }
 

@@ -16,6 +16,7 @@ import { go, link, param, setParams } from "../url.js";
 import { specificationOf } from "../yaml.js";
 import { edited } from "../yaml_edit.js";
 import { EXAMPLES } from "./examples.js";
+import { withUnread } from "./create_changes.js";
 import { ExperimentForm } from "./create_form.js";
 import { useText } from "./create_text.js";
 
@@ -34,7 +35,10 @@ function useParsed(text: string): Reading {
     let current = true;
     const timer = setTimeout(() => {
       parse(text).then(
-        (parsed) => current && setState({ of: text, parsed, problem: "" }),
+        (parsed) => {
+          withUnread(parsed.experiment, parsed.findings);
+          if (current) setState({ of: text, parsed, problem: "" });
+        },
         (error: Error) => current && setState((old) => ({ ...old, problem: error.message })),
       );
     }, 250);

@@ -1,7 +1,7 @@
 // What a change of one field of a new experiment means for others. Pure functions, which change the
 // copy that they are given.
 import type { Variant } from "../api/experiments.js";
-import type { Experiment, Parameter } from "../api/records.js";
+import type { Experiment, Finding, Parameter } from "../api/records.js";
 import { withoutParameters } from "../trial_template.js";
 import type { Json, TrialTemplate } from "../trial_template.js";
 
@@ -33,6 +33,21 @@ export function containerOf(spec: Spec): Container | undefined {
   const primary = (spec.trialTemplate as { primaryContainerName?: string } | undefined)
     ?.primaryContainerName;
   return found.find((one) => one.name === primary) ?? found[0];
+}
+
+// What the server could not read as a number is not in the experiment that it gives back; here it
+// gets its place again, as the text that it is, so that its field shows it.
+export function withUnread(experiment: Experiment | undefined, findings: Finding[]): void {
+  for (const { field, message } of findings) {
+    const found = /^must be an? (?:number|integer), not (?:"(.*)"|the number (.*))$/s.exec(message);
+    const path = field.split(/[.[\]]+/).filter((step) => step !== "");
+    const name = path.pop();
+    if (!found || name === undefined) continue;
+    type Inner = Record<string, unknown> | undefined;
+    const around = path.reduce<Inner>((one, step) => one?.[step] as Inner,
+      experiment as unknown as Inner);
+    if (around && around[name] === undefined) around[name] = found[1] ?? found[2];
+  }
 }
 
 // ---- parameters --------------------------------------------------------------------------------

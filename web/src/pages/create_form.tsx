@@ -50,6 +50,7 @@ function Basics(props: { experiment: Experiment; change: Change }) {
         />
         <Field
           label="Goal, if any"
+          type="number"
           value={objective.goal}
           width="7rem"
           onValue={(text) => change((copy) => {
@@ -68,7 +69,7 @@ function Basics(props: { experiment: Experiment; change: Change }) {
           <Field
             key={name}
             label={label}
-            type="number"
+            type="integer"
             width="7rem"
             value={experiment.spec[name]}
             onValue={(text) => change((copy) => {
@@ -108,6 +109,7 @@ function Space(props: { parameter: Parameter; edit: (next: Parameter) => void })
         <Field
           key={name}
           label={{ min: "From", max: "To", step: "Step" }[name]}
+          type="number"
           width="4.8rem"
           value={space[name]}
           onValue={(text) => set(name, text)}

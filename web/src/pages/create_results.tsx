@@ -89,6 +89,7 @@ function Numbers<T extends object>(props: {
         <Field
           key={name}
           label={label}
+          type="number"
           width="5.5rem"
           value={props.one[name] as number | undefined}
           onValue={(text) => props.edit(withNumber(props.one, name, text))}
@@ -177,6 +178,7 @@ export function Results(props: { experiment: Experiment; change: Change }) {
         <div class="row">
           <Field
             label={`Reference of ${experiment.spec.objective?.objectiveMetricName ?? "the first"}`}
+            type="number"
             width="5.5rem"
             value={experiment.spec.shirabe?.objectiveReference}
             onValue={(text) => change((copy) => {

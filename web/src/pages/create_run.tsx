@@ -131,6 +131,7 @@ export function Search({ experiment, change }: PartProps) {
       <div class="row">
         <Field
           label="Budget, if any"
+          type="number"
           width="7rem"
           value={shirabe?.budget?.maxCost}
           onValue={(text) => change((copy) => {

@@ -6,7 +6,7 @@ import { session } from "../api/http.js";
 import type { Summaries, Summary } from "../api/summaries.js";
 import { keyOfSummary, readSummaries } from "../api/summaries.js";
 import type { Field } from "../filter.js";
-import { FilterError, chooser, compare, isCommandFilter } from "../filter.js";
+import { FilterError, chooser, commandFilter, compare, isCommandFilter } from "../filter.js";
 import { age, count, money, plural, shellWord, short } from "../format.js";
 import { useKeys } from "../keys.js";
 import { useChanges, useLoad, useNow } from "../load.js";
@@ -46,7 +46,7 @@ function fieldsOf(all: Summary[], now: number): Field[] {
     field("failed", (one) => one.trialsFailed),
     field("age", (one) => (now - Date.parse(one.created ?? "")) / 1000),
     field("cost", (one) => costNow(one, now)),
-    field("preemptions", (one) => one.preemptions),
+    { ...field("preemptions", (one) => one.preemptions), also: ["Preempted"] },
   ];
 }
 
@@ -201,7 +201,8 @@ function columnsOf(all: Summary[], rows: number[], now: number, picked: Picked):
       },
     },
     {
-      id: "age", name: "Age", width: "6rem", sortable: true, number: true, least: true,
+      id: "age", name: "Age", width: "6rem", sortable: true, ascends: true, number: true,
+      least: true,
       cell: (row) => age(at(row).created, now),
     },
   ];
@@ -219,10 +220,10 @@ class Picked {
   }
 }
 
-function commandOf(filter: string, sort: string, searched: boolean): string {
+function commandOf(filter: string, sort: string): string {
   const parts = ["shirabe get experiments -A"];
   const known = !["", "progress", "~progress"].includes(sort);
-  if (filter !== "" && !searched) parts.push(`--filter ${shellWord(filter)}`);
+  if (filter !== "") parts.push(`--filter ${shellWord(filter)}`);
   if (known) parts.push(`--sort-by ${shellWord(sort)}`);
   return parts.join(" ");
 }
@@ -309,7 +310,8 @@ export function Experiments() {
   };
   const chosen = all.filter((one) => picked.has(one));
   const running = all.filter((one) => !isEndState(one.state)).length;
-  const searched = problem !== "" || !isCommandFilter(filter);
+  const written = problem !== "" || !isCommandFilter(filter) ? ""
+    : commandFilter(filter, fieldsOf(all, now));
   return (
     <main id="main" class="page fill">
       <div class="page-head">
@@ -378,7 +380,7 @@ export function Experiments() {
         />
       )}
       <footer class="page-foot">
-        <Command text={commandOf(filter, sort, searched)} />
+        <Command text={commandOf(written, sort)} />
         <span class="dim">
           {plural(all.reduce((n, one) => n + one.trialsEnded, 0), "trial")} ended
         </span>

@@ -2,7 +2,9 @@
 import type { Assignment, Attempt } from "../api/records.js";
 import { numberOf } from "../api/records.js";
 import { causeOf, exitWords } from "../cause.js";
-import { bytes, clock, duration, money, percent, plural, shellWord, short } from "../format.js";
+import {
+  bytes, clock, duration, money, percent, plural, shellWord, short, word,
+} from "../format.js";
 import { useNow } from "../load.js";
 import { currencyOf } from "../state.js";
 import { copy } from "../ui/dialog.js";
@@ -25,7 +27,7 @@ export function bothPoints(
     const [value, other] = [valueIn(own, name), valueIn(best, name)];
     if (value === undefined && other === undefined) return [];
     const differs = best !== undefined && other !== value;
-    return [{ name, value: value ?? "–", other: other ?? "–", differs }];
+    return [{ name, value: word(value ?? "–"), other: word(other ?? "–"), differs }];
   });
 }
 

@@ -55,6 +55,15 @@ interface Surface {
   high: number[];
 }
 
+// The path of two parameters with the two in the other order.
+function turned(path: string): string {
+  const [target, query = ""] = path.split("?");
+  const names = new URLSearchParams(query);
+  const [first, second] = [names.get("parameter"), names.get("with")];
+  if (first === null || second === null) return path;
+  return `${target}?${new URLSearchParams({ parameter: second, with: first })}`;
+}
+
 // Of two axes the second varies fastest; here they change places.
 export function swapped<T extends Surface>(surface: T): T {
   if (surface.axes.length !== 2) return surface;
@@ -83,6 +92,11 @@ export class Replies {
     return (await this.made(path)) ?? json({ message: this.missing(path) }, 404);
   }
 
+  // Whether the reply to this path is there, perhaps the other way round.
+  holds(path: string): boolean {
+    return this.known.has(keyOf(path)) || this.known.has(keyOf(turned(path)));
+  }
+
   private async find(key: string): Promise<Response | null> {
     const found = this.known.get(key);
     if (!found) return null;
@@ -109,11 +123,7 @@ export class Replies {
       return one && json({ items: [await one.json()], revision: 0 });
     }
     if (target === `${this.base}/partial-dependence`) {
-      const names = new URLSearchParams(query);
-      const [first, second] = [names.get("parameter"), names.get("with")];
-      if (first === null || second === null) return null;
-      const turned = new URLSearchParams({ parameter: second, with: first });
-      const found = await this.find(keyOf(`${target}?${turned}`));
+      const found = await this.find(keyOf(turned(path)));
       return found && json(swapped((await found.json()) as Surface));
     }
     return null;

@@ -32,7 +32,9 @@ function start(data: ReportData): void {
   if (data.format !== FORMAT) throw new Error(`the report is of format ${data.format}`);
   const replies = new Replies(data);
   answerFrom((path, how) => replies.answer(path, how.method ?? "GET"));
-  setRecording({ made: data.made, Bar: () => <About data={data} /> });
+  setRecording({
+    made: data.made, holds: (path) => replies.holds(path), Bar: () => <About data={data} />,
+  });
   // What draws in the background stands in the file, too.
   const raster = new Blob([text("raster")], { type: "text/javascript" });
   const script = document.querySelector<HTMLScriptElement>("script[data-raster]");

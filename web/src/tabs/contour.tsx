@@ -2,14 +2,15 @@
 // band is wide, dots are trials.
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { PartialDependence } from "../api/analysis.js";
-import { readPartialDependence } from "../api/analysis.js";
+import { partialDependencePath, readPartialDependence } from "../api/analysis.js";
 import { varying } from "../api/columns.js";
 import { defaultScale } from "../axes.js";
-import { placing } from "../contour.js";
+import { pairOf, placing, possible } from "../contour.js";
 import { count, short } from "../format.js";
 import { useLoad } from "../load.js";
 import type { Shared } from "../pages/context.js";
 import { isFiltered, plotCommand, plotNote, useShared } from "../pages/context.js";
+import { recording } from "../recording.js";
 import { finishedTrials, maximizes } from "../state.js";
 import { colours } from "../theme.js";
 import { Empty, Panel } from "../ui/panel.js";
@@ -126,21 +127,24 @@ export function Contour() {
   const every = Uint32Array.from({ length: table.rows }, (_, i) => i);
   const names = varying(table.columns.filter((one) => one.name.startsWith("param.")), every)
     .map((one) => one.name.slice(6));
-  const x = names.includes(param("cx")) ? param("cx") : (names[0] ?? "");
-  const y = names.includes(param("cy")) && param("cy") !== x ? param("cy")
-    : (names.find((name) => name !== x) ?? "");
+  const report = recording();
+  const { x, y, xs, ys } = pairOf(names, [param("cx"), param("cy")],
+    (...pair) => report === null || report.holds(partialDependencePath(key, pair)));
   const loaded = useLoad(
     y === "" ? "" : `${key.ns}/${key.name}/${finishedTrials(experiment)}/${x}/${y}`,
     (abort) => readPartialDependence(key, [x, y], abort),
   );
-  const model = loaded.value;
+  const rules = experiment.spec.shirabe?.space;
+  const model = useMemo(() => loaded.value && possible(loaded.value, rules ?? {}),
+    [loaded.value, JSON.stringify(rules)]);
+  const never = model !== undefined && model.mean.length > 0 && model.mean.every(Number.isNaN);
   const metric = experiment.spec.objective.objectiveMetricName;
   const few = model?.basis.tooFew;
   const label = `${metric} by ${x} and ${y}, averaged over all other parameters`;
   const maximize = maximizes(experiment);
   // What is drawn stays the same while the pointer moves.
   const drawn = useMemo(
-    () => (model && !few && model.axes.length === 2
+    () => (model && !few && !never && model.axes.length === 2
       ? { model, dots: dotsOf(model, shared), maximize } : null),
     [model, rows, maximize, [...shared.selected].join()],
   );
@@ -153,8 +157,8 @@ export function Contour() {
       commandNote={plotNote()}
       tools={names.length > 1 && (
         <>
-          <Chooser names={names} name={x} of="cx" label="Across" />
-          <Chooser names={names.filter((one) => one !== x)} name={y} of="cy" label="Up" />
+          <Chooser names={xs} name={x} of="cx" label="Across" />
+          <Chooser names={ys} name={y} of="cy" label="Up" />
         </>
       )}
       table={model && (() => ({
@@ -172,12 +176,15 @@ export function Contour() {
         <p class="dim">{loaded.error?.message ?? "Computing…"}</p>
       ) : few ? (
         <Empty title="Too few trials to tell"><p>{few}</p></Empty>
+      ) : never ? (
+        <Empty title={`No trial can have both ${x} and ${y}`} />
       ) : drawn && (
         <>
           <Picture drawn={drawn} label={label} names={{ x, y, metric }} />
           <div class="legend">
             <Ends model={drawn.model} maximize={maximize} />
             <span>hatched: the model does not know</span>
+            {model.mean.some(Number.isNaN) && <span>blank: no trial can have both</span>}
             <span>
               dots: {rows.length > MOST_DOTS
                 ? `the first ${count(MOST_DOTS)} of ${count(rows.length)} trials` : "trials"}

@@ -1,6 +1,6 @@
 // The picture of two parameters at once: a cell a pair of values, and a dot a trial.
 import type { GridAxis, PartialDependence } from "../api/analysis.js";
-import { short } from "../format.js";
+import { short, word } from "../format.js";
 import { VIRIDIS, shade } from "../raster.js";
 import { colour } from "../theme.js";
 import { fitted, within } from "../ui/fit.js";
@@ -37,7 +37,8 @@ export function cellsOf(model: PartialDependence, width: number): Cells {
 
 // From the least of the means to the greatest.
 export function boundsOf(model: PartialDependence): [low: number, high: number] {
-  return [Math.min(...model.mean), Math.max(...model.mean)];
+  const means = model.mean.filter((one) => !Number.isNaN(one));
+  return [Math.min(...means), Math.max(...means)];
 }
 
 // Its band is wider than all the differences that it shows.
@@ -62,7 +63,9 @@ export function wordsAt(
   const [x, y] = [cells.x.values[i], cells.y.values[j]];
   if (x === undefined || y === undefined) return null;
   const at = i * cells.y.values.length + j;
-  return `${names.x} ${valueText(x)}, ${names.y} ${valueText(y)}\n` +
+  const point = `${names.x} ${valueText(x)}, ${names.y} ${valueText(y)}\n`;
+  if (Number.isNaN(model.mean[at])) return `${point}no trial can have both`;
+  return point +
     `${names.metric} ${short(model.mean[at])}\n` +
     `from ${short(model.low[at])} to ${short(model.high[at])} with 90 % probability` +
     (isUnknown(model, at) ? "\nthe model does not know" : "");
@@ -76,6 +79,7 @@ export function drawCells(context: CanvasRenderingContext2D, drawn: Drawn, width
   const hatch = colour("surface");
   const n = cells.y.values.length;
   for (let at = 0; at < model.mean.length; ++at) {
+    if (Number.isNaN(model.mean[at])) continue;
     const share = (model.mean[at]! - low) / spread;
     const [r, g, b] = shade(VIRIDIS, drawn.maximize ? share : 1 - share);
     const x = LEFT + Math.floor(at / n) * cells.width;
@@ -109,7 +113,7 @@ function drawDots(context: CanvasRenderingContext2D, drawn: Drawn, cells: Cells)
 
 function valueText(text: string): string {
   const number = Number(text);
-  return text.trim() === "" || Number.isNaN(number) ? text
+  return text.trim() === "" || Number.isNaN(number) ? word(text)
     : short(Number(number.toPrecision(3)));
 }
 

@@ -3,7 +3,7 @@
 import type { ComponentChildren } from "preact";
 import type { Ablation, Basis, Estimate, Importance } from "../api/analysis.js";
 import { readAblation, readImportance } from "../api/analysis.js";
-import { count, percent, plural, short } from "../format.js";
+import { count, percent, plural, short, word } from "../format.js";
 import { useLoad } from "../load.js";
 import { isFiltered, namespaceFlag, useShared } from "../pages/context.js";
 import { finishedTrials } from "../state.js";
@@ -148,7 +148,7 @@ export function ImportancePanel() {
 
 // Numbers in as many digits as one can take in.
 function value(text: string): string {
-  return text.trim() === "" || Number.isNaN(Number(text)) ? text
+  return text.trim() === "" || Number.isNaN(Number(text)) ? word(text)
     : short(Number(Number(text).toPrecision(3)));
 }
 
@@ -195,8 +195,8 @@ export function AblationPanel() {
       table={there && (() => ({
         columns: ["parameter", "from", "to", "gain", "low", "high", "objective after it"],
         rows: there.steps.map((one) => [
-          one.parameter, one.fromValue, one.toValue, short(one.gain.value), short(one.gain.low),
-          short(one.gain.high), short(one.objective.value),
+          one.parameter, word(one.fromValue), word(one.toValue), short(one.gain.value),
+          short(one.gain.low), short(one.gain.high), short(one.objective.value),
         ]),
       }))}
     >

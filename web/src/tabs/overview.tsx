@@ -4,7 +4,7 @@ import type { TrialColumns } from "../api/columns.js";
 import { bestSoFar } from "../api/columns.js";
 import type { Assignment, Experiment } from "../api/records.js";
 import {
-  age, clock, count, duration, known, money, percent, plural, shellWord, short,
+  age, clock, count, duration, known, money, percent, plural, shellWord, short, word,
 } from "../format.js";
 import { useLoad, useNow } from "../load.js";
 import { constraintsOf, hasFront, objectivesOf } from "../objectives.js";
@@ -34,7 +34,7 @@ function Pairs(props: { assignments: Assignment[] }) {
       {props.assignments.map(({ name, value }) => (
         <>
           <dt>{name}</dt>
-          <dd class="mono">{value}</dd>
+          <dd class="mono">{word(value)}</dd>
         </>
       ))}
     </dl>
@@ -78,7 +78,7 @@ function Best() {
       command={`shirabe best ${key.name}${namespaceFlag(key)} -o args`}
       table={best && (() => ({
         columns: ["parameter", "value"],
-        rows: best.parameterAssignments.map((one) => [one.name, one.value]),
+        rows: best.parameterAssignments.map((one) => [one.name, word(one.value)]),
       }))}
     >
       {best ? (
@@ -317,7 +317,7 @@ function Next() {
       table={loaded.value && (() => ({
         columns: ["", ...(loaded.value!.items[0]?.parameterAssignments ?? []).map((a) => a.name)],
         rows: loaded.value!.items.map((one, i) => [
-          i + 1, ...one.parameterAssignments.map((a) => a.value),
+          i + 1, ...one.parameterAssignments.map((a) => word(a.value)),
         ]),
       }))}
     >

@@ -8,7 +8,7 @@ import {
 import type { Column } from "../api/columns.js";
 import { varying } from "../api/columns.js";
 import type { Brush } from "../brush.js";
-import { count, short } from "../format.js";
+import { count, short, word } from "../format.js";
 import { chooseAlong, plotCommand, plotNote, shownOf, useShared } from "../pages/context.js";
 import type { RasterTask } from "../raster.js";
 import { VIRIDIS, heightAt } from "../raster.js";
@@ -171,7 +171,7 @@ interface PictureProps {
 }
 
 function Picture(props: PictureProps) {
-  const { table } = useShared().data!;
+  const { data } = useShared();
   const box = useRef<HTMLDivElement>(null);
   const [width, setWidth] = useState(0);
   useEffect(() => {
@@ -202,9 +202,9 @@ function Picture(props: PictureProps) {
             place={place}
             onScale={props.onScale}
             onRange={(axis, range) =>
-              chooseAlong(table, axis.column.name, brushOf(axis, range), true)}
+              chooseAlong(data!, axis.column.name, brushOf(axis, range), true)}
             onNone={(axis) =>
-              chooseAlong(table, axis.column.name, { column: axis.column.name, none: true }, true)}
+              chooseAlong(data!, axis.column.name, { column: axis.column.name, none: true }, true)}
           />
         </div>
       </div>
@@ -279,7 +279,7 @@ export function Parallel() {
         rows: Array.from(rows).filter((row) => chosen[row] === 1).map((row) => [
           table.trial(row), ...axes.map((axis) => {
             const value = axis.column.at(row);
-            return typeof value === "number" ? short(value) : (value ?? "–");
+            return typeof value === "number" ? short(value) : word(value ?? "–");
           }),
         ]),
       })}

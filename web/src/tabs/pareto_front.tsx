@@ -3,7 +3,7 @@ import { useMemo } from "preact/hooks";
 import type { TrialColumns } from "../api/columns.js";
 import type { Experiment, Front, FrontTrial } from "../api/records.js";
 import { numberOf } from "../api/records.js";
-import { count, plural, shellWord, short } from "../format.js";
+import { count, plural, shellWord, short, word } from "../format.js";
 import type { Objective } from "../objectives.js";
 import { constraintWords, constraintsOf, objectivesOf } from "../objectives.js";
 import type { Shared } from "../pages/context.js";
@@ -114,7 +114,7 @@ function PickedTrial(props: { shared: Shared; trial: FrontTrial }) {
         {assignments.map(({ name, value }) => (
           <>
             <dt>{name}</dt>
-            <dd class="mono">{value}</dd>
+            <dd class="mono">{word(value)}</dd>
           </>
         ))}
       </dl>
@@ -140,7 +140,7 @@ export function BestByWeights(props: { picked: Picked; class?: string }) {
     rows: [
       ["trial", numberIn(trial)],
       ...objectives.map((one, i) => [one.metric, numberOf(trial.values[i])]),
-      ...(trial.parameterAssignments ?? []).map((one) => [one.name, one.value]),
+      ...(trial.parameterAssignments ?? []).map((one) => [one.name, word(one.value)]),
     ],
   }));
   return (

@@ -1,14 +1,14 @@
 // The objective over each parameter alone, with what the model makes of it: mean and 90 % band.
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import type { PartialDependence } from "../api/analysis.js";
-import { readPartialDependence } from "../api/analysis.js";
+import { byImportance, readImportance, readPartialDependence } from "../api/analysis.js";
 import type { Axis } from "../axes.js";
 import { defaultScale, makeAxis, positionOf, qualityOfTrials, ticksOf } from "../axes.js";
 import type { Column } from "../api/columns.js";
 import { varying } from "../api/columns.js";
 import type { DotPicture } from "../dots.js";
 import { drawDots } from "../dots.js";
-import { count, plural, short } from "../format.js";
+import { count, plural, short, word } from "../format.js";
 import { useLoad } from "../load.js";
 import { isFiltered, plotCommand, plotNote, shownOf, useShared } from "../pages/context.js";
 import { VIRIDIS, shade } from "../raster.js";
@@ -21,6 +21,7 @@ import { param, setParams } from "../url.js";
 
 const [WIDTH, HEIGHT, LEFT, BOTTOM] = [290, 200, 52, 26];
 const MANY = 5000; // trials; more are drawn by the pixel
+const MOST = 24; // pictures
 const GOOD = VIRIDIS.slice(0, 8);
 
 interface Slice {
@@ -220,6 +221,24 @@ function OneSlice(props: { slice: Slice; metric: string }) {
   );
 }
 
+// Of many parameters those that matter most, the most important first, as long as none is known to
+// matter those that come first.
+function useMostImportant(all: Column[], done: number) {
+  const { key } = useShared();
+  const loaded = useLoad(all.length > MOST ? `${key.ns}/${key.name}/${done}` : "",
+    (abort) => readImportance(key, "gp", abort));
+  const last = useRef(loaded.value); // it stays while the next one is computed
+  last.current = loaded.value ?? last.current;
+  const ranked = (last.current?.parameters ?? []).length > 0;
+  const waits = all.length > MOST && !last.current && !loaded.error;
+  if (all.length <= MOST) return { parameters: all, waits, omission: "" };
+  return {
+    parameters: byImportance(all, last.current).slice(0, MOST), waits,
+    omission: `${MOST} of the ${count(all.length)} parameters that vary: ` +
+      (ranked ? "those that matter most, the most important first" : "the first ones"),
+  };
+}
+
 // a, b or c
 function eitherOf(names: string[]): string {
   return names.length < 2 ? names.join() : `${names.slice(0, -1).join(", ")} or ${names.at(-1)}`;
@@ -229,14 +248,15 @@ export function Slices() {
   const { experiment, data, rows, key, selected } = useShared();
   const table = data!.table;
   const metric = experiment.spec.objective.objectiveMetricName;
-  const parameters = varying(
+  const done = finishedTrials(experiment);
+  const { parameters, waits, omission } = useMostImportant(varying(
     table.columns.filter((one) => one.name.startsWith("param.")),
     Uint32Array.from({ length: table.rows }, (_, i) => i),
-  ).slice(0, 24);
+  ), done);
+  const names = parameters.map((one) => one.name).join();
   const withModel = param("model") !== "off";
-  const done = finishedTrials(experiment);
   const models = useLoad(
-    withModel && parameters.length > 0 ? `${key.ns}/${key.name}/${done}` : "",
+    withModel && parameters.length > 0 && !waits ? `${key.ns}/${key.name}/${done}/${names}` : "",
     (abort) => Promise.all(parameters.map((one) =>
       readPartialDependence(key, [one.name.slice(6)], abort).catch(() => null))),
   );
@@ -258,7 +278,7 @@ export function Slices() {
       }] : [])),
       without: parameters.filter((one) => !has(one)).map((one) => one.name.slice(6)),
     };
-  }, [data!.version, rows, models.value, parameters.length, [...selected].join()]);
+  }, [data!.version, rows, models.value, names, [...selected].join()]);
   const few = models.value?.find((one) => one?.basis.tooFew)?.basis.tooFew;
   const any = models.value?.some((one) => one !== null && one.mean.length > 0);
   return (
@@ -266,10 +286,11 @@ export function Slices() {
       title={`${metric} over each parameter`}
       image={slices.length > 0}
       shown={shownOf(rows.length, data)}
-      command={plotCommand(key, "slice", ...(without.length === 0 ? []
+      command={plotCommand(key, "slice", ...(without.length === 0 && omission === "" ? []
         : slices.flatMap((one) => ["-p", one.x.column.name.slice(6)])))}
       commandNote={plotNote()}
-      summary={`${plural(slices.length, "picture")}, one for each parameter that varies` +
+      summary={(omission !== "" ? `Pictures of ${omission}`
+        : `${plural(slices.length, "picture")}, one for each parameter that varies`) +
         (without.length > 0 ? `; no trial shown with a result has ${eitherOf(without)}` : "")}
       tools={
         <label>
@@ -284,7 +305,7 @@ export function Slices() {
       table={() => ({
         columns: ["trial", ...parameters.map((one) => one.name.slice(6)), metric],
         rows: Array.from(rows, (row) => [
-          table.trial(row), ...parameters.map((one) => one.at(row) ?? "–"),
+          table.trial(row), ...parameters.map((one) => word(String(one.at(row) ?? "–"))),
           short(table.values("objective")[row]),
         ]),
       })}
@@ -308,6 +329,7 @@ export function Slices() {
               one dot of their mean colour, the more the darker.
             </p>
           )}
+          {omission !== "" && <p class="hint">{omission}.</p>}
           {without.length > 0 && (
             <p class="hint">No trial shown with a result has {eitherOf(without)}.</p>
           )}

@@ -5,10 +5,12 @@ import { varying } from "../api/columns.js";
 import type { Experiment } from "../api/records.js";
 import { EXTRA, trialsOf } from "../api/trials.js";
 import { describe } from "../brush.js";
-import { isCommandFilter, parseFilter } from "../filter.js";
+import { commandFilter, isCommandFilter, parseFilter } from "../filter.js";
 import { count, shellWord } from "../format.js";
 import { objectivesOf } from "../objectives.js";
-import { brushes, namespaceFlag, showAll, toggleTrial, useShared } from "../pages/context.js";
+import {
+  brushes, fieldsOf, namespaceFlag, showAll, toggleTrial, useShared,
+} from "../pages/context.js";
 import { bestNumber } from "../state.js";
 import { FilterBar } from "../ui/filterbar.js";
 import { Grid } from "../ui/grid.js";
@@ -82,9 +84,9 @@ export default function Trials() {
       table.trial(row), ...shown.map((column) => cellOf(column, row)),
     ]),
   });
+  const written = problem === "" ? commandFilter(filter, fieldsOf(data)) : "";
   const command = `shirabe get trials ${key.name}${namespaceFlag(key)}` +
-    (filter !== "" && problem === "" && !isOurs(filter)
-      ? ` --filter ${shellWord(filter)}` : "") +
+    (written !== "" && !isOurs(written) ? ` --filter ${shellWord(written)}` : "") +
     (["trial", "breaks", "~breaks"].includes(sort) ? "" : ` --sort-by ${shellWord(sort)}`);
   return (
     <>

@@ -1,5 +1,6 @@
 // Points that an algorithm would try, and why.
 import type { Candidates } from "../api/experiments.js";
+import { word } from "../format.js";
 
 export function CandidateList(props: { candidates: Candidates }) {
   const { items, reason } = props.candidates;
@@ -8,7 +9,9 @@ export function CandidateList(props: { candidates: Candidates }) {
       <ol class="candidates">
         {items.map((one, i) => (
           <li key={i}>
-            <code>{one.parameterAssignments.map((a) => `${a.name}=${a.value}`).join("  ")}</code>
+            <code>
+              {one.parameterAssignments.map((a) => `${a.name}=${word(a.value)}`).join("  ")}
+            </code>
             {one.explanation && <small class="pre">{one.explanation}</small>}
           </li>
         ))}

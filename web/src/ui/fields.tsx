@@ -16,28 +16,42 @@ export function useDraft(value: string, take: (text: string) => void) {
   };
 }
 
+// The number that is written, undefined for nothing, and a text that is no number as it is: it
+// stays in the field and in the YAML, where the server says what is wrong with it.
 export function numberOr(text: string): number | undefined {
-  return text.trim() === "" || Number.isNaN(Number(text)) ? undefined : Number(text);
+  const word = text.trim();
+  if (word === "") return undefined;
+  return Number.isFinite(Number(word)) ? Number(word) : (word as unknown as number);
 }
+
+const KINDS = {
+  number: { words: "a number", fits: Number.isFinite },
+  integer: { words: "an integer", fits: Number.isInteger },
+};
 
 export function Field(props: {
   label: string;
   value: string | number | undefined;
   onValue: (text: string) => void;
-  type?: "text" | "number";
+  type?: keyof typeof KINDS; // what must be in it, if anything
   width?: string;
   hint?: string | undefined; // what holds where nothing is written
   help?: string | undefined;
 }) {
+  const value = String(props.value ?? "");
+  const kind = props.type && KINDS[props.type];
+  const wrong = kind !== undefined && value !== "" && !kind.fits(Number(value));
   return (
     <label title={props.help}>
       {props.label}
       <input
         placeholder={props.hint}
-        inputMode={props.type === "number" ? "numeric" : "text"}
+        aria-invalid={wrong}
+        inputMode={{ number: "decimal", integer: "numeric", text: "text" }[props.type ?? "text"]}
         style={{ width: props.width ?? "11rem" }}
-        {...useDraft(String(props.value ?? ""), props.onValue)}
+        {...useDraft(value, props.onValue)}
       />
+      {wrong && <small class="problem" role="alert">must be {kind.words}, not "{value}"</small>}
     </label>
   );
 }

@@ -18,6 +18,7 @@ export interface Column {
   number?: boolean; // aligned at the right
   least?: boolean; // left out where there is little room
   sortable?: boolean;
+  ascends?: boolean; // the least comes first at the first click; if not said, of what is no number
   cell: (row: number) => ComponentChildren;
 }
 
@@ -89,11 +90,17 @@ function classOf(column: Column): string | undefined {
   return names.join(" ") || undefined;
 }
 
+// What a click on its heading sorts by: one order, then the other, then none.
+export function nextSort(column: Column, sort: string): string {
+  const orders = [column.id, `~${column.id}`];
+  if (!(column.ascends ?? !column.number)) orders.reverse();
+  return orders[orders.indexOf(sort) + 1] ?? "";
+}
+
 function Head(props: { column: Column; sort: string; onSort: (sort: string) => void }) {
   const { column, sort } = props;
   const down = sort === `~${column.id}`;
   const up = sort === column.id;
-  const next = up ? `~${column.id}` : down ? "" : column.number ? `~${column.id}` : column.id;
   return (
     <div
       role="columnheader"
@@ -101,7 +108,7 @@ function Head(props: { column: Column; sort: string; onSort: (sort: string) => v
       aria-sort={up ? "ascending" : down ? "descending" : column.sortable ? "none" : undefined}
     >
       {column.sortable ? (
-        <button class="plain" onClick={() => props.onSort(up && column.number ? "" : next)}>
+        <button class="plain" onClick={() => props.onSort(nextSort(column, sort))}>
           {column.name}
           <span class="order" aria-hidden="true">
             {up ? "▲" : down ? "▼" : ""}

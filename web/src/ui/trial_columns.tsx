@@ -4,7 +4,7 @@ import type { Column as Values, TrialColumns } from "../api/columns.js";
 import type { Key } from "../api/experiments.js";
 import type { Experiment } from "../api/records.js";
 import { compare } from "../filter.js";
-import { clock, known, money, short } from "../format.js";
+import { clock, known, money, short, word } from "../format.js";
 import { brokenWords, constraintsOf, objectivesOf } from "../objectives.js";
 import { toggleTrial } from "../pages/context.js";
 import { currencyOf } from "../state.js";
@@ -36,7 +36,7 @@ export interface TrialRows {
 function text(column: Values, row: number, currency: string): string {
   const value = column.at(row);
   if (value === null) return "–";
-  if (typeof value === "string") return value;
+  if (typeof value === "string") return word(value);
   if (column.kind === "time") return clock(value * 1000);
   if (/^[a-z]*seconds$/i.test(column.name)) return known(value);
   if (/^[a-z]*cost$/i.test(column.name)) return money(value, currency);
@@ -50,7 +50,9 @@ export function gridColumn(column: Values, rows: TrialRows): Column {
   const currency = currencyOf(experiment);
   const constraints = column.name === "breaks" ? constraintsOf(experiment) : [];
   const wide = column.name === "reason";
-  const always = ["state", "objective", ...objectivesOf(experiment).map((one) => one.column)];
+  const objectives = objectivesOf(experiment);
+  const always = ["state", ...objectives.map((one) => one.column)];
+  const minimized = objectives.some((one) => one.column === column.name && !one.maximize);
   const shownAt = (row: number) =>
     constraints.length > 0 && column.word(row) !== ""
       ? brokenWords(constraints, table, row) : text(column, row, currency);
@@ -63,6 +65,7 @@ export function gridColumn(column: Values, rows: TrialRows): Column {
     narrow: column.name === "state" ? "6.6rem" : "minmax(4.6rem, 1fr)",
     number: column.kind !== "category",
     sortable: true,
+    ...(minimized ? { ascends: true } : {}), // the best first
     least: !always.includes(column.name),
     cell: (row) => {
       if (column.name === "state") return <State state={table.state(at(row))} />;
