@@ -37,6 +37,8 @@ class RowValues {
   void AddWord(const std::string& word) {
     Add(word.empty() ? kMissing : table_.IndexOf(values_.size(), word));
   }
+  // "" is one as any other.
+  void AddCategory(const std::string& word) { Add(table_.IndexOf(values_.size(), word)); }
   void Put(const RowKey& key, int64_t revision) { table_.Put(key, revision, values_); }
 
  private:
@@ -131,7 +133,8 @@ void AddParameter(const v1::Trial& trial, const v1::ParameterSpec& parameter, Ro
   for (const v1::Assignment& assignment : trial.assignments()) {
     if (assignment.name() != parameter.name()) continue;
     const bool category = parameter.parameter_type() == v1::CATEGORICAL;
-    if (category) return row.AddWord(assignment.category());
+    if (category && assignment.has_category()) return row.AddCategory(assignment.category());
+    if (category) break;
     if (assignment.has_integer()) return row.AddCount(assignment.integer());
     return row.Add(assignment.has_number() ? assignment.number() : kMissing);
   }

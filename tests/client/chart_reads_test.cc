@@ -113,6 +113,11 @@ TEST_F(ChartReadsTest, WhatATrialDoesNotHaveIsNotANumber) {
   EXPECT_EQ(At0(row, "attempts"), 0);
 }
 
+TEST_F(ChartReadsTest, ACategoryOfNoLettersIsAValue) {
+  stored_.Put(MakeTrial(1, v1::TRIAL_SUCCEEDED, 0.25, {.lr = 0.01, .bs = 16, .opt = ""}));
+  EXPECT_FALSE(std::isnan(At0(Trials(Request()), "param.opt")));
+}
+
 TEST_F(ChartReadsTest, AValueThatIsNotFiniteComesAsItIs) {
   v1::Trial trial = MakeTrial(1, v1::TRIAL_RUNNING, 0.25);
   trial.mutable_observation()->mutable_metrics(1)->set_latest(

@@ -108,6 +108,32 @@ optimizer() {
     python3 "$HERE/optimizer.py" "$@"
 }
 
+# pods_that_never_succeed NAME FIELD: of trials that are bare pods, by a condition that never holds.
+pods_that_never_succeed() {
+  sed "s/NAME/$1/; s/FIELD/$2/" <<'END'
+apiVersion: kubeflow.org/v1beta1
+kind: Experiment
+metadata: {name: NAME, namespace: bare}
+spec:
+  objective: {type: minimize, objectiveMetricName: loss}
+  algorithm: {algorithmName: random}
+  maxTrialCount: 1
+  parallelTrialCount: 1
+  parameters: [{name: x, parameterType: double, feasibleSpace: {min: "0", max: "1", step: ""}}]
+  trialTemplate:
+    primaryContainerName: main
+    successCondition: status.phase=="Succeeded"
+    trialParameters: [{name: x, reference: x}]
+    trialSpec:
+      apiVersion: v1
+      kind: Pod
+      spec:
+        FIELD: {}
+        containers:
+          - {name: main, image: localhost/tiny:1, command: [sh, -c, "echo loss=1"]}
+END
+}
+
 step "install, beside the training operator"
 cluster load "$("$HERE/images.sh" tiny)"
 mkdir "$CLUSTER/kubeflow"
@@ -120,6 +146,16 @@ END
 KUSTOMIZATION=$CLUSTER/kubeflow
 install_shirabe
 start_operator
+
+step "bare pods whose condition never holds go with their namespace, and a misspelt field is said"
+kubectl create namespace bare >/dev/null
+pods_that_never_succeed misspelt nodeSelectors | kubectl apply -f - >/dev/null
+eventually 60 "which field it is" has 'unknown field "spec.nodeSelectors"' \
+  inside_controller describe experiment misspelt -n bare
+pods_that_never_succeed one nodeSelector | kubectl apply -f - >/dev/null
+eventually 60 "the end of its pod" has Succeeded kubectl -n bare get pods \
+  -o 'jsonpath={.items[*].status.phase}'
+kubectl delete namespace bare --timeout=90s >/dev/null
 
 step "a TrainJob, before its operator is there"
 apply_as trainjob <"$SOURCE/deploy/examples/kubernetes/trainjob.yaml"
