@@ -94,3 +94,18 @@ test("who writes a note learns that another one has come meanwhile", async () =>
     await page.getByText("theirs").waitFor();
   });
 });
+
+test("one that was stopped says so, on its page and in the list", async () => {
+  const server = await served();
+  await server.call("POST", `${one}/trials/1:tell`, { end: "completed" });
+  await server.call("POST", `${one}:stop`);
+  await on(server, "#/e/default/steered", async (page) => {
+    const banner = page.locator(".banner", { hasText: "Why it ended" });
+    await banner.waitFor();
+    const { status } = await server.call("GET", one);
+    const { message } = status.conditions.at(-1);
+    assert.match(await banner.innerText(), new RegExp(message));
+    await page.goto(`${server.url}/#/`);
+    await page.locator(".why-cell small", { hasText: message }).waitFor();
+  });
+});

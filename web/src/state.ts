@@ -64,6 +64,26 @@ export function reasonOf(experiment: Experiment): string {
   return current?.message ?? "";
 }
 
+// Why it ended; nothing of one that goes on, or failed (that has a banner of its own).
+export function endOf(experiment: Experiment): string {
+  if (stateOf(experiment) !== "Succeeded") return "";
+  return experiment.status?.shirabe?.stopRule?.message ?? reasonOf(experiment);
+}
+
+// States that leave the question why.
+const ASKED_WHY = ["Created", "Paused", "Failed", "Stopping"];
+
+// What the list says beside a state: why it waits, failed, or ended before its last trial or without
+// any result.
+export function whyOf(summary: Summary): string {
+  const { state, message = "", waiting = "" } = summary;
+  if (waiting !== "" && !isEndState(state)) return waiting;
+  const done = completed(countsIn(summary));
+  const asked = ASKED_WHY.includes(state) || (state === "Succeeded" &&
+    (summary.best === undefined || done < (summary.maxTrials ?? Infinity)));
+  return asked ? message : "";
+}
+
 // What became of an experiment's trials, from its record or from its summary.
 export interface TrialCounts {
   succeeded: number;

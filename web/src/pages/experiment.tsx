@@ -10,7 +10,7 @@ import { age, plural } from "../format.js";
 import { useKeys } from "../keys.js";
 import { useChanges, useLoad, useNow } from "../load.js";
 import { hasFront } from "../objectives.js";
-import { algorithmOf, isEnded, reasonOf, stateOf } from "../state.js";
+import { algorithmOf, endOf, isEnded, reasonOf, stateOf } from "../state.js";
 import { State } from "../ui/state.js";
 import { go, link, place } from "../url.js";
 import { SharedContext, selectedTrials, useChosen } from "./context.js";
@@ -139,10 +139,10 @@ function Head(props: { experiment: Experiment; again: () => void }) {
           <span>{why}</span>
         </p>
       ) : null}
-      {isEnded(experiment) && experiment.status?.shirabe?.stopRule && (
+      {endOf(experiment) !== "" && (
         <p class="banner" role="status">
           <strong>Why it ended</strong>
-          <span>{experiment.status.shirabe.stopRule.message}</span>
+          <span>{endOf(experiment)}</span>
         </p>
       )}
     </>

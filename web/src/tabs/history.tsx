@@ -6,7 +6,7 @@ import { bestSoFar } from "../api/columns.js";
 import { count, short } from "../format.js";
 import { brokenWords, constraintsOf } from "../objectives.js";
 import { plotCommand, plotNote, shownOf, useShared } from "../pages/context.js";
-import { bestNumber, bestOf, lookOf, maximizes } from "../state.js";
+import { bestNumber, bestOf, isEnded, lookOf, maximizes } from "../state.js";
 import { colour } from "../theme.js";
 import type { Mark } from "../ui/chart.js";
 import { Chart, drawMark, nearest } from "../ui/chart.js";
@@ -202,8 +202,8 @@ export function History(props: { class?: string }) {
       image
     >
       {data && table && table.rows === 0 ? (
-        <Empty title="No trials yet">
-          <p>The first appears here as soon as it is created.</p>
+        <Empty title={isEnded(experiment) ? "No trials" : "No trials yet"}>
+          {!isEnded(experiment) && <p>The first appears here as soon as it is created.</p>}
         </Empty>
       ) : (
         <>

@@ -98,10 +98,10 @@ function Best() {
           </p>
         </>
       ) : (
-        <Empty title="No result yet">
+        <Empty title={isEnded(experiment) ? "No result" : "No result yet"}>
           <p>
             {finishedTrials(experiment) === 0
-              ? "No trial has ended so far."
+              ? isEnded(experiment) ? "No trial has ended." : "No trial has ended so far."
               : `Of ${plural(finishedTrials(experiment), "trial")} that ended, none reported a ` +
                 `finite ${needed}${constrained ? ", and kept all constraints" : ""}.`}
           </p>
