@@ -150,6 +150,18 @@ test("a user of one namespace sees what is theirs, and no useless button", async
     assert.equal(await page.getByRole("button", { name: "Delete" }).count(), 0);
     await page.goto(`${server.url}/#/e/red/theirs`);
     await page.getByRole("button", { name: "Delete" }).waitFor();
+    // A new one is theirs too.
+    await page.goto(`${server.url}/#/new?from=trials+that+you+run+yourself`);
+    await page.getByText("valid", { exact: true }).waitFor();
+    const namespace = page.getByLabel("Namespace");
+    assert.equal(await namespace.inputValue(), "red");
+    await namespace.fill("blue");
+    await namespace.press("Tab");
+    await page.getByText("You may not create experiments in the namespace blue.").waitFor();
+    await namespace.fill("red");
+    await namespace.press("Tab");
+    await page.getByRole("button", { name: "Create" }).click();
+    await page.waitForURL(/#\/e\/red\/[a-z-]+$/);
   }, { expects: /403/ });
 });
 

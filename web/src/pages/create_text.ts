@@ -1,7 +1,7 @@
 // The text of a new experiment: what it begins with, and what the user has made of it, which a
 // reload of the page does not lose. It is kept for this tab only, and holds no token.
 import { useEffect, useState } from "preact/hooks";
-import { getExperiment, keyFromId } from "../api/experiments.js";
+import { getExperiment, homeNamespace, keyFromId } from "../api/experiments.js";
 import { session } from "../api/http.js";
 import { noteError } from "../ui/dialog.js";
 import { param } from "../url.js";
@@ -13,6 +13,11 @@ export function nextName(name: string): string {
   const match = /^(.*?)-(\d+)$/.exec(name);
   const [stem, number] = match ? [match[1]!, Number(match[2]) + 1] : [name, 2];
   return `${stem.slice(0, 40 - String(number).length - 1)}-${number}`;
+}
+
+// An example for a user of this namespace; `default` needs no word.
+export function inNamespace(text: string, ns: string): string {
+  return ns === "default" ? text : text.replace(/^metadata:\n/m, `$&  namespace: ${ns}\n`);
 }
 
 async function textFrom(id: string): Promise<string> {
@@ -46,19 +51,20 @@ export interface NewText {
 
 export function useText(): NewText {
   const from = param("from");
+  const home = homeNamespace.value;
   const [state, setState] = useState({ text: "", changed: false });
   const [round, setRound] = useState(0);
   useEffect(() => {
     const draft = stored((storage) => storage.getItem(draftOf(from)));
     if (draft !== null) return setState({ text: draft, changed: true });
     const example = EXAMPLES.find((one) => one.name === from) ?? (from === "" ? EXAMPLES[0] : null);
-    if (example) return setState({ text: example.text, changed: false });
+    if (example) return setState({ text: inNamespace(example.text, home), changed: false });
     let current = true;
     textFrom(from).then((text) => current && setState({ text, changed: false }), noteError);
     return () => {
       current = false;
     };
-  }, [from, round, session.value]);
+  }, [from, round, session.value, home]);
   const forget = () => void stored((storage) => storage.removeItem(draftOf(from)));
   return {
     ...state,
