@@ -105,6 +105,10 @@ test("one that was stopped says so, on its page and in the list", async () => {
     const { status } = await server.call("GET", one);
     const { message } = status.conditions.at(-1);
     assert.match(await banner.innerText(), new RegExp(message));
+    // No button that would be refused.
+    await page.goto(`${server.url}/#/t/default/steered/1/notes`);
+    await page.getByRole("button", { name: "Write a note" }).waitFor();
+    assert.equal(await page.getByRole("button", { name: "Retry" }).count(), 0);
     await page.goto(`${server.url}/#/`);
     await page.locator(".why-cell small", { hasText: message }).waitFor();
   });

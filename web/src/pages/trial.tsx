@@ -90,6 +90,7 @@ function Head(props: { view: TrialView }) {
       again();
     }, noteError);
   const [trying, setTrying] = useState(false);
+  // Of an experiment that has ended nothing is tried any more.
   const more = rights.change && !isEnded(experiment);
   const stop = async () => {
     const text = "It may save, then it ends. Its best value so far counts; the experiment goes on.";
@@ -133,7 +134,7 @@ function Head(props: { view: TrialView }) {
         <div class="tools">
           {number > 1 && <a class="button" href={to(number - 1)}>Previous</a>}
           {number < most && <a class="button" href={to(number + 1)}>Next</a>}
-          {rights.change && ended && <button onClick={() => void retry()}>Retry</button>}
+          {more && ended && <button onClick={() => void retry()}>Retry</button>}
           {more && <button onClick={() => setTrying(true)}>Try with changes</button>}
           {rights.change && !ended && <button onClick={() => void stop()}>Stop this trial</button>}
         </div>
