@@ -165,3 +165,17 @@ test("where the models can tell nothing yet, their panels have no menu", () =>
       assert.equal(await panel.getByRole("button", { name: `${name}: more` }).count(), 0);
     }
   }));
+
+test("a curve's colour belongs to its trial, which runs or not, is selected or not", () =>
+  on(server, "#/e/default/states/curves", async (page) => {
+    await page.locator(".chart canvas").waitFor();
+    const tints = () => page.locator(".legend .chip").evaluateAll((all) =>
+      Object.fromEntries(all.map((one) => [parseInt(one.innerText, 10),
+        getComputedStyle(one.querySelector(".swatch")).backgroundColor])));
+    const before = await tints();
+    assert.deepEqual(Object.keys(before), [DONE, STOPPED, FAILED, RUNNING].map(String));
+    assert.equal(new Set(Object.values(before)).size, 4, Object.values(before).join());
+    await page.locator(".legend .chip", { hasText: /running/ }).click();
+    await page.locator(".legend .chip[aria-pressed=true]").waitFor();
+    assert.deepEqual(await tints(), before);
+  }));

@@ -165,7 +165,8 @@ function hasLastLines(experiment: Experiment, trial: Trial): boolean {
 function LastLines(props: { view: TrialView; attempt: number }) {
   const { key, number } = props.view;
   const path = `${pathOf(key)}/trials/${number}/attempts/${props.attempt}/log`;
-  const { value } = useLoad(path, async (abort) => lastLines((await ask(path, { abort })).body!, 10));
+  const { value } = useLoad(path, async (abort) =>
+    lastLines((await ask(path, { abort })).body!, 10));
   if (value === undefined || value === "") return null;
   return (
     <section aria-label="Last lines">
