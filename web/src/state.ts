@@ -64,10 +64,17 @@ export function reasonOf(experiment: Experiment): string {
   return current?.message ?? "";
 }
 
+// All of its trials are done, and one of them is the best: there is nothing to explain.
+function isPlainEnd(counts: TrialCounts, hasBest: boolean): boolean {
+  return hasBest && completed(counts) >= (counts.max ?? Infinity);
+}
+
 // Why it ended; nothing of one that goes on, or failed (that has a banner of its own).
 export function endOf(experiment: Experiment): string {
   if (stateOf(experiment) !== "Succeeded") return "";
-  return experiment.status?.shirabe?.stopRule?.message ?? reasonOf(experiment);
+  const rule = experiment.status?.shirabe?.stopRule?.message;
+  const plain = isPlainEnd(countsOf(experiment), bestNumber(experiment) > 0);
+  return rule ?? (plain ? "" : reasonOf(experiment));
 }
 
 // States that leave the question why.
@@ -78,9 +85,8 @@ const ASKED_WHY = ["Created", "Paused", "Failed", "Stopping"];
 export function whyOf(summary: Summary): string {
   const { state, message = "", waiting = "" } = summary;
   if (waiting !== "" && !isEndState(state)) return waiting;
-  const done = completed(countsIn(summary));
-  const asked = ASKED_WHY.includes(state) || (state === "Succeeded" &&
-    (summary.best === undefined || done < (summary.maxTrials ?? Infinity)));
+  const asked = ASKED_WHY.includes(state) ||
+    (state === "Succeeded" && !isPlainEnd(countsIn(summary), summary.best !== undefined));
   return asked ? message : "";
 }
 

@@ -17,6 +17,12 @@ test("what has ended says why; what goes on, or failed, says it elsewhere", () =
     "trial x-13 reached the goal");
   const stopRule = { rule: "flat", message: "no better for 20 trials" };
   assert.equal(endOf(experiment("Succeeded", "done", { stopRule })), stopRule.message);
+  const plain = experiment("Succeeded", "4 trials are done");
+  plain.spec.maxTrialCount = plain.status!.trialsSucceeded = 4;
+  assert.equal(endOf(plain), "4 trials are done");
+  plain.status!.currentOptimalTrial =
+    { bestTrialName: "x-1", parameterAssignments: [], observation: { metrics: [] } };
+  assert.equal(endOf(plain), "");
   assert.equal(endOf(experiment("Running", "trials are running")), "");
   assert.equal(endOf(experiment("Failed", "too many failed")), "");
 });
