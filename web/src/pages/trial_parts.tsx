@@ -54,7 +54,7 @@ function Point(props: { view: TrialView }) {
         rows: rows.map((row) => [row.name, row.value, ...(best ? [row.other] : [])]),
       })}
     >
-      <table class="plain-table">
+      <table class="plain-table wraps">
         <thead>
           <tr>
             <th scope="col">Parameter</th>
