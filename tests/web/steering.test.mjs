@@ -113,3 +113,27 @@ test("one that was stopped says so, on its page and in the list", async () => {
     await page.locator(".why-cell small", { hasText: message }).waitFor();
   });
 });
+
+test("a note that is being written waits for its writer, each with its own trial", async () => {
+  const server = await served();
+  await server.call("POST", `${one}:ask`, { caller: "v" });
+  await on(server, "#/t/default/steered/1/notes", async (page) => {
+    await page.getByRole("button", { name: "Write a note" }).click();
+    const text = page.getByRole("textbox", { name: "Note", exact: true });
+    await text.fill("half of it");
+    await page.getByRole("link", { name: "Attempts", exact: true }).click();
+    await page.getByRole("link", { name: "Notes", exact: true }).click();
+    assert.equal(await text.inputValue(), "half of it");
+    await page.getByRole("link", { name: "Next" }).click();
+    await page.getByRole("heading", { name: "steered / 2" }).waitFor();
+    await page.getByRole("button", { name: "Write a note" }).waitFor();
+    await page.goBack();
+    await page.reload();
+    assert.equal(await text.inputValue(), "half of it");
+    await page.getByRole("button", { name: "Write", exact: true }).click();
+    await page.locator(".markdown", { hasText: "half of it" }).waitFor();
+    await page.reload();
+    await page.getByRole("button", { name: "Edit" }).waitFor();
+    assert.equal(await text.count(), 0);
+  });
+});

@@ -1,8 +1,8 @@
-// The text of a new experiment: what it begins with, and what the user has made of it, which a
-// reload of the page does not lose. It is kept for this tab only, and holds no token.
+// The text of a new experiment: what it begins with, and what the user has made of it.
 import { useEffect, useState } from "preact/hooks";
 import { getExperiment, homeNamespace, keyFromId } from "../api/experiments.js";
 import { session } from "../api/http.js";
+import { draftOf, keepDraft } from "../drafts.js";
 import { noteError } from "../ui/dialog.js";
 import { param } from "../url.js";
 import { specificationOf } from "../yaml.js";
@@ -29,18 +29,6 @@ async function textFrom(id: string): Promise<string> {
   return specificationOf(copied);
 }
 
-// A draft for each beginning: to look at another one loses nothing.
-const draftOf = (from: string) => `shirabe.draft/${from}`;
-
-// Where the browser keeps nothing, or no more, the page works without.
-function stored(change: (storage: Storage) => string | null | void): string | null {
-  try {
-    return change(sessionStorage) ?? null;
-  } catch {
-    return null;
-  }
-}
-
 export interface NewText {
   text: string;
   changed: boolean; // since its beginning
@@ -55,7 +43,7 @@ export function useText(): NewText {
   const [state, setState] = useState({ text: "", changed: false });
   const [round, setRound] = useState(0);
   useEffect(() => {
-    const draft = stored((storage) => storage.getItem(draftOf(from)));
+    const draft = draftOf(from); // one for each beginning: to look at another one loses nothing
     if (draft !== null) return setState({ text: draft, changed: true });
     const example = EXAMPLES.find((one) => one.name === from) ?? (from === "" ? EXAMPLES[0] : null);
     if (example) return setState({ text: inNamespace(example.text, home), changed: false });
@@ -65,11 +53,11 @@ export function useText(): NewText {
       current = false;
     };
   }, [from, round, session.value, home]);
-  const forget = () => void stored((storage) => storage.removeItem(draftOf(from)));
+  const forget = () => keepDraft(from, null);
   return {
     ...state,
     setText: (text) => {
-      stored((storage) => storage.setItem(draftOf(from), text));
+      keepDraft(from, text);
       setState({ text, changed: true });
     },
     beginAgain: () => {
