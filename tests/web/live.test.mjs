@@ -186,3 +186,21 @@ test("who may only look sees no button that changes anything", async () => {
   }
   await close(page);
 });
+
+test("a tab that was opened while the server was away is there once it is back", async () => {
+  const server = await new Server({ home: newHome() }).start();
+  await server.call("POST", "/api/v1/experiments", asked("live"));
+  const page = await open(server, "#/e/default/live", { expects: /ERR_|Failed/ });
+  await page.getByText("No trials yet").waitFor();
+  await server.stop("SIGKILL");
+  await page.getByText("The server does not answer").waitFor();
+  const files = /\/assets\//;
+  await page.route(files, (route) => route.abort());
+  await page.getByRole("link", { name: "Curves" }).click();
+  await page.getByText("This part of the page could not be loaded").waitFor();
+  await page.unroute(files);
+  await server.start();
+  await page.getByText("No values yet").or(page.getByText("No trial meets this filter")).waitFor();
+  await close(page);
+  await server.stop();
+});

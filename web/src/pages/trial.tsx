@@ -9,7 +9,7 @@ import {
 import type { Attempt, Checkpoint, Experiment, Trial } from "../api/records.js";
 import { plural } from "../format.js";
 import { useKeys } from "../keys.js";
-import { useChanges, useLoad } from "../load.js";
+import { useChanges, useLoad, usePart } from "../load.js";
 import { bestNumber, isEnded, metricValue, trialState } from "../state.js";
 import { confirmed, note, noteError } from "../ui/dialog.js";
 import { State } from "../ui/state.js";
@@ -57,20 +57,13 @@ async function load(
 }
 
 function Part(props: { name: string; view: TrialView }) {
-  const [loaded, setLoaded] = useState<{ name: string; part: TrialPart | null }>();
-  useEffect(() => {
-    const found = TABS.find(([id]) => id === props.name);
-    found?.[2]().then(
-      (part) => setLoaded({ name: props.name, part }),
-      () => setLoaded({ name: props.name, part: null }),
-    );
-  }, [props.name]);
+  const loaded = usePart(props.name, TABS.find(([id]) => id === props.name)?.[2]);
   if (!TABS.some(([id]) => id === props.name)) return <p>There is no such tab.</p>;
-  if (loaded?.name !== props.name) return <div aria-busy="true" />;
-  if (loaded.part === null) {
+  if (loaded === undefined) return <div aria-busy="true" />;
+  if (loaded.value === null) {
     return <p class="problem">This part could not be loaded: load the page again.</p>;
   }
-  const Shown = loaded.part;
+  const Shown = loaded.value;
   return <Shown view={props.view} />;
 }
 
