@@ -85,7 +85,7 @@ test("each trial's own page says its state", async () => {
 const history = (page) =>
   page.locator("section.panel", { has: page.locator(".legend", { hasText: "stopped early" }) });
 
-test("the overview draws them, those without a result where the worst are, and lists them in words", () =>
+test("the overview draws them, without a result where the worst are, and lists them in words", () =>
   on(server, "#/e/default/states", async (page) => {
     const panel = history(page);
     await panel.locator("canvas").waitFor();

@@ -1,5 +1,5 @@
-// What the user has begun to write, which another page or a reload does not lose. It is kept for this
-// tab only, and holds no token.
+// What the user has begun to write, which another page or a reload does not lose. It is kept for
+// this tab only, and holds no token.
 
 // Where the browser keeps nothing, or no more, the page works without.
 function stored(change: (storage: Storage) => string | null | void): string | null {

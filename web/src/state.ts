@@ -80,8 +80,8 @@ export function endOf(experiment: Experiment): string {
 // States that leave the question why.
 const ASKED_WHY = ["Created", "Paused", "Failed", "Stopping"];
 
-// What the list says beside a state: why it waits, failed, or ended before its last trial or without
-// any result.
+// What the list says beside a state: why it waits, failed, or ended before its last trial or
+// without any result.
 export function whyOf(summary: Summary): string {
   const { state, message = "", waiting = "" } = summary;
   if (waiting !== "" && !isEndState(state)) return waiting;

@@ -6,6 +6,7 @@ import {
 import {
   LONGEST_LINE, LONGEST_LOG, LogText, lastLines, printableLine,
 } from "../../../web/src/log.js";
+import { shownOf } from "../../../web/src/pages/context.js";
 import { link, parsePlace } from "../../../web/src/url.js";
 
 test("numbers keep their sign and size", () => {
@@ -86,3 +87,9 @@ test("the last lines of a log are as they were printed, and of one without an en
     assert.equal(await lastLines(body(""), 10), "");
     assert.equal(await lastLines(body("x".repeat(100)), 10, 50), null);
   });
+
+test("one trial is not called trials", () => {
+  const data = (rows: number) => ({ table: { rows } }) as unknown as Parameters<typeof shownOf>[1];
+  assert.equal(shownOf(1, data(1)), "1 trial");
+  assert.equal(shownOf(1, data(1200)), "1 of 1,200 trials shown");
+});

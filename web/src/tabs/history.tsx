@@ -3,7 +3,7 @@ import uPlot from "uplot";
 import { useMemo } from "preact/hooks";
 import type { TrialColumns } from "../api/columns.js";
 import { ENDED_STATES, bestSoFar } from "../api/columns.js";
-import { count, short } from "../format.js";
+import { plural, short } from "../format.js";
 import { brokenWords, constraintsOf } from "../objectives.js";
 import { plotCommand, plotNote, shownOf, useShared } from "../pages/context.js";
 import { bestNumber, bestOf, isEnded, lookOf, maximizes } from "../state.js";
@@ -222,8 +222,8 @@ export function History(props: { class?: string }) {
   });
   const best = bestOf(experiment);
   const summary = Number.isNaN(best)
-    ? `${count(rows.length)} trials, none with a result yet`
-    : `${count(rows.length)} trials; the best ${metric}, ${short(best)}, ` +
+    ? `${plural(rows.length, "trial")}, none with a result yet`
+    : `${plural(rows.length, "trial")}; the best ${metric}, ${short(best)}, ` +
       `is that of trial ${bestNumber(experiment)}`;
   return (
     <Panel

@@ -180,7 +180,8 @@ function factsOf(experiment: Experiment, table: TrialColumns | undefined, now: n
     value: outlook && outlook.improved > 0 ? plural(outlook.improved, "improvement") : "–",
     more: outlook && outlook.improved > 0
       ? `${hasFront(experiment) ? "of the first objective, " : ""}` +
-        `the last ${plural(outlook.since, "trial")} ago`
+        (outlook.since === 0 ? "the last by the newest trial"
+          : `the last ${plural(outlook.since, "trial")} ago`)
       : "no result so far",
   }];
   if (cost > 0) {
