@@ -15,7 +15,7 @@ import { shade } from "../raster.js";
 import { finishedTrials } from "../state.js";
 import { colour, colours } from "../theme.js";
 import { inTurns } from "../turns.js";
-import { fitted, within } from "../ui/fit.js";
+import { everyNth, fitted, within } from "../ui/fit.js";
 import { Empty, Panel } from "../ui/panel.js";
 import { param, setParams } from "../url.js";
 import { paletteFor } from "./parallel.js";
@@ -52,12 +52,14 @@ function drawAxes(context: CanvasRenderingContext2D, slice: Slice): void {
   drawTicks(context, slice.x);
 }
 
-// Of categories as much as has room between two; a text at the end stays within the picture.
+// Of categories as much as has room between two, of many not each; a text at the end stays within the picture.
 function drawTicks(context: CanvasRenderingContext2D, axis: Axis): void {
   context.textAlign = "center";
   const ticks = ticksOf(axis, 4);
-  const room = axis.scale === "category" ? (WIDTH - 8 - LEFT) / ticks.length - 4 : WIDTH;
-  for (const tick of ticks) {
+  const wide = WIDTH - 8 - LEFT;
+  const step = axis.scale === "category" ? everyNth(ticks.length, wide) : 1;
+  const room = axis.scale === "category" ? step * wide / ticks.length - 4 : WIDTH;
+  for (const tick of ticks.filter((_, i) => i % step === 0)) {
     const text = fitted(context, tick.text, room);
     const x = place(inset(axis, tick.position), LEFT, WIDTH - 8);
     const { width } = context.measureText(text);
