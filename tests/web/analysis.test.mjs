@@ -349,3 +349,21 @@ test("the command of a picture draws the same, whatever its names are", async ()
     assert.match(note, /The command draws 5 curves at most, over steps/);
   });
 });
+
+test("on a dark page the dots of bad trials are light enough to be seen", () =>
+  on(server, "#/e/default/odd/analysis?model=off", async (page) => {
+    await page.locator(".slice canvas").first().waitFor();
+    await page.waitForTimeout(300);
+    // Pixels near the darkest colour of the scale, which is none of the page's own.
+    const dark = await page.locator(".slice canvas").first().evaluate((canvas) => {
+      const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+      let [found, drawn] = [0, 0];
+      for (let i = 0; i < data.length; i += 4) {
+        drawn += data[i + 3] > 128;
+        found += data[i + 3] > 128 && [68, 1, 84].every((c, k) => Math.abs(data[i + k] - c) < 30);
+      }
+      return { found, drawn };
+    });
+    assert.ok(dark.drawn > 100);
+    assert.equal(dark.found, 0);
+  }, { colorScheme: "dark" }));

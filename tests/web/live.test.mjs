@@ -177,6 +177,18 @@ test("a user of one namespace sees what is theirs, and no useless button", async
     assert.equal(await page.getByRole("button", { name: "Delete" }).count(), 0);
     await page.goto(`${server.url}/#/e/red/theirs`);
     await page.getByRole("button", { name: "Delete" }).waitFor();
+    // A new one is theirs too.
+    await page.goto(`${server.url}/#/new?from=trials+that+you+run+yourself`);
+    await page.getByText("valid", { exact: true }).waitFor();
+    const namespace = page.getByLabel("Namespace");
+    assert.equal(await namespace.inputValue(), "red");
+    await namespace.fill("blue");
+    await namespace.press("Tab");
+    await page.getByText("You may not create experiments in the namespace blue.").waitFor();
+    await namespace.fill("red");
+    await namespace.press("Tab");
+    await page.getByRole("button", { name: "Create" }).click();
+    await page.waitForURL(/#\/e\/red\/[a-z-]+$/);
   }, { expects: /403/ });
 });
 
@@ -200,4 +212,22 @@ test("who may only look sees no button that changes anything", async () => {
     }
   }
   await close(page);
+});
+
+test("a tab that was opened while the server was away is there once it is back", async () => {
+  const server = await new Server({ home: newHome() }).start();
+  await server.call("POST", "/api/v1/experiments", asked("live"));
+  const page = await open(server, "#/e/default/live", { expects: /ERR_|Failed/ });
+  await page.getByText("No trials yet").waitFor();
+  await server.stop("SIGKILL");
+  await page.getByText("The server does not answer").waitFor();
+  const files = /\/assets\//;
+  await page.route(files, (route) => route.abort());
+  await page.getByRole("link", { name: "Curves" }).click();
+  await page.getByText("This part of the page could not be loaded").waitFor();
+  await page.unroute(files);
+  await server.start();
+  await page.getByText("No values yet").or(page.getByText("No trial meets this filter")).waitFor();
+  await close(page);
+  await server.stop();
 });

@@ -68,6 +68,22 @@ test("the address of a trial under its experiment leads to the trial", () =>
     assert.match(page.url(), /#\/t\/default\/digits-spot\/2\/metrics\?x=1$/);
   }));
 
+test("a trial's page is as wide as the phone, with both columns of its point", async () => {
+  await server.call("POST", "/api/v1/experiments", asked("digits"));
+  const digits = "/api/v1/namespaces/default/experiments/digits";
+  for (const loss of [1 / 3, 2 / 3]) {
+    const { trial } = await server.call("POST", `${digits}:ask`, { caller: `w${loss}` });
+    await server.call("POST", `${digits}/trials/${trial.status.shirabe.number}:tell`,
+      { step: 1, metrics: { loss }, end: "completed" });
+  }
+  await on(server, "#/t/default/digits/2", async (page) => {
+    const column = page.getByRole("columnheader", { name: "Best, 1" });
+    await column.waitFor();
+    assert.ok(await right(column) <= 375, `${await right(column)}`);
+    assert.ok(await page.evaluate(() => document.documentElement.scrollWidth) <= 375);
+  }, { viewport: { width: 375, height: 812 } });
+});
+
 // In words, in the place and the colours of other things that are empty; no bar of another colour.
 test("a log without text says so, at its end and before there is any", () =>
   on(server, "#/t/default/digits-spot/1/log", async (page) => {

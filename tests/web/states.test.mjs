@@ -85,7 +85,7 @@ test("each trial's own page says its state", async () => {
 const history = (page) =>
   page.locator("section.panel", { has: page.locator(".legend", { hasText: "stopped early" }) });
 
-test("the overview draws them, the one without a result at the foot, and lists them in words", () =>
+test("the overview draws them, without a result where the worst are, and lists them in words", () =>
   on(server, "#/e/default/states", async (page) => {
     const panel = history(page);
     await panel.locator("canvas").waitFor();
@@ -95,7 +95,7 @@ test("the overview draws them, the one without a result at the foot, and lists t
     assert.equal(new Set(marks.map((one) => one.split("|")[1])).size, marks.length);
     assert.ok(marks.some((one) => one.startsWith("no result|")), marks.join("\n"));
     // Three columns of the picture, about the trials 2, 3 and 4; the crosses of the last two stand
-    // at its foot or where their results are, and none of them is left out.
+    // at its top, where a loss is worst, also that of trial 4, which failed at a good one.
     const tints = await panel.locator("canvas").first().evaluate((canvas) => {
       const bad = getComputedStyle(document.documentElement).getPropertyValue("--bad").trim();
       const early = getComputedStyle(document.documentElement).getPropertyValue("--early").trim();
@@ -115,12 +115,19 @@ test("the overview draws them, the one without a result at the foot, and lists t
         }
         return [...found].sort((a, b) => a - b);
       };
-      return { bad: columnsOf(rgb(bad)), early: columnsOf(rgb(early)) };
+      const want = rgb(bad);
+      let lowest = 0;
+      for (let i = 0; i < data.length; i += 4) {
+        const near = want.every((value, k) => Math.abs(value - data[i + k]) < 12);
+        if (near && data[i + 3] > 200) lowest = i / 4 / width / canvas.height;
+      }
+      return { bad: columnsOf(want), early: columnsOf(rgb(early)), lowest };
     });
     // Columns that touch belong to one mark.
     const count = (columns) => columns.filter((x, i) => i === 0 || x - columns[i - 1] > 3).length;
     assert.equal(count(tints.early), 1);
     assert.equal(count(tints.bad), 2);
+    assert.ok(tints.lowest < 0.15, `${tints.lowest}`);
     const name = await panel.getAttribute("aria-label"); // as a table it has no legend
     const named = page.getByRole("region", { name, exact: true });
     await named.getByRole("button", { name: /more$/ }).click();
@@ -164,4 +171,35 @@ test("where the models can tell nothing yet, their panels have no menu", () =>
       await panel.getByText("Too few trials to tell").waitFor();
       assert.equal(await panel.getByRole("button", { name: `${name}: more` }).count(), 0);
     }
+  }));
+
+test("a curve's colour belongs to its trial, which runs or not, is selected or not", () =>
+  on(server, "#/e/default/states/curves", async (page) => {
+    await page.locator(".chart canvas").waitFor();
+    const tints = () => page.locator(".legend .chip").evaluateAll((all) =>
+      Object.fromEntries(all.map((one) => [parseInt(one.innerText, 10),
+        getComputedStyle(one.querySelector(".swatch")).backgroundColor])));
+    const before = await tints();
+    assert.deepEqual(Object.keys(before), [DONE, STOPPED, FAILED, RUNNING].map(String));
+    assert.equal(new Set(Object.values(before)).size, 4, Object.values(before).join());
+    await page.locator(".legend .chip", { hasText: /running/ }).click();
+    await page.locator(".legend .chip[aria-pressed=true]").waitFor();
+    assert.deepEqual(await tints(), before);
+  }));
+
+test("values that are no number are seen among a trial's metrics", () =>
+  on(server, `#/t/default/states/${INFEASIBLE}/metrics`, async (page) => {
+    const panel = page.getByRole("region", { name: "loss", exact: true });
+    await panel.locator(".shown", { hasText: "1 value that is no number (✕), the first at step 1" })
+      .waitFor();
+    await panel.locator("canvas").waitFor();
+    const bad = await panel.locator("canvas").first().evaluate((canvas) => {
+      const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+      let found = 0;
+      for (let i = 0; i < data.length; i += 4) {
+        found += data[i] > 150 && data[i + 1] < 100 && data[i + 2] < 60 && data[i + 3] > 200;
+      }
+      return found;
+    });
+    assert.ok(bad > 5, `${bad} pixels`);
   }));

@@ -94,3 +94,46 @@ test("who writes a note learns that another one has come meanwhile", async () =>
     await page.getByText("theirs").waitFor();
   });
 });
+
+test("one that was stopped says so, on its page and in the list", async () => {
+  const server = await served();
+  await server.call("POST", `${one}/trials/1:tell`, { end: "completed" });
+  await server.call("POST", `${one}:stop`);
+  await on(server, "#/e/default/steered", async (page) => {
+    const banner = page.locator(".banner", { hasText: "Why it ended" });
+    await banner.waitFor();
+    const { status } = await server.call("GET", one);
+    const { message } = status.conditions.at(-1);
+    assert.match(await banner.innerText(), new RegExp(message));
+    // No button that would be refused.
+    await page.goto(`${server.url}/#/t/default/steered/1/notes`);
+    await page.getByRole("button", { name: "Write a note" }).waitFor();
+    assert.equal(await page.getByRole("button", { name: "Retry" }).count(), 0);
+    await page.goto(`${server.url}/#/`);
+    await page.locator(".why-cell small", { hasText: message }).waitFor();
+  });
+});
+
+test("a note that is being written waits for its writer, each with its own trial", async () => {
+  const server = await served();
+  await server.call("POST", `${one}:ask`, { caller: "v" });
+  await on(server, "#/t/default/steered/1/notes", async (page) => {
+    await page.getByRole("button", { name: "Write a note" }).click();
+    const text = page.getByRole("textbox", { name: "Note", exact: true });
+    await text.fill("half of it");
+    await page.getByRole("link", { name: "Attempts", exact: true }).click();
+    await page.getByRole("link", { name: "Notes", exact: true }).click();
+    assert.equal(await text.inputValue(), "half of it");
+    await page.getByRole("link", { name: "Next" }).click();
+    await page.getByRole("heading", { name: "steered / 2" }).waitFor();
+    await page.getByRole("button", { name: "Write a note" }).waitFor();
+    await page.goBack();
+    await page.reload();
+    assert.equal(await text.inputValue(), "half of it");
+    await page.getByRole("button", { name: "Write", exact: true }).click();
+    await page.locator(".markdown", { hasText: "half of it" }).waitFor();
+    await page.reload();
+    await page.getByRole("button", { name: "Edit" }).waitFor();
+    assert.equal(await text.count(), 0);
+  });
+});

@@ -1,5 +1,5 @@
 // Loading what a view shows, and loading it again when the server says that it has changed.
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { follow, session } from "./api/http.js";
 import type { Key } from "./api/experiments.js";
 import { pathOf } from "./api/experiments.js";
@@ -33,6 +33,26 @@ export function useLoad<T>(id: string, load: (abort: AbortSignal) => Promise<T>)
   const current = state.id === id ? state : { id };
   const again = useRef(() => setRound((n) => n + 1)).current;
   return { value: current.value, error: current.error, again };
+}
+
+export interface Part<T> {
+  name: string;
+  value: T | null; // null: it could not be loaded
+}
+
+// A part of the page that is a file of its own, asked for as soon as its name is known; once more
+// when the server is back.
+export function usePart<T>(name: string, load: (() => Promise<T>) | undefined) {
+  const [part, setPart] = useState<Part<T>>();
+  const epoch = session.value;
+  useLayoutEffect(() => {
+    if (part?.name === name && part.value !== null) return;
+    load?.().then(
+      (value) => setPart({ name, value }),
+      () => setPart({ name, value: null }),
+    );
+  }, [name, epoch]);
+  return part?.name === name ? part : undefined;
 }
 
 export interface Change {

@@ -62,3 +62,21 @@ export class LogText {
     return [...this.lines, ...last].join("\n");
   }
 }
+
+// The last lines of a log that is read from its beginning; null where there is too much of it.
+export async function lastLines(
+  body: ReadableStream<Uint8Array<ArrayBuffer>>, lines: number, most = 16_000_000,
+): Promise<string | null> {
+  const reader = body.pipeThrough(new TextDecoderStream()).getReader();
+  const log = new LogText();
+  for (let size = 0; ; ) {
+    const { done, value } = await reader.read();
+    if (done) return log.text.trimEnd().split("\n").slice(-lines).join("\n");
+    log.add(value);
+    size += value.length;
+    if (size > most) {
+      await reader.cancel();
+      return null;
+    }
+  }
+}

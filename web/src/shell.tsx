@@ -2,10 +2,11 @@
 // Pages other than the list are loaded when they are opened.
 import type { ComponentType } from "preact";
 import { signal } from "@preact/signals";
-import { useEffect, useLayoutEffect, useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { forgetRights, loadRights } from "./api/experiments.js";
 import { ask, reachable, session, setToken, token, tokenAsked } from "./api/http.js";
 import { shownBindings, useKeys } from "./keys.js";
+import { usePart } from "./load.js";
 import { Experiments } from "./pages/experiments.js";
 import { recording } from "./recording.js";
 import { nextTheme, theme } from "./theme.js";
@@ -27,18 +28,12 @@ const PAGES: Record<string, () => Promise<PageModule>> = {
 const helpShown = signal(false);
 export const userName = signal("");
 
-// A page of its own file. One that cannot be loaded is of another version of the server: the whole
-// page must be loaded again.
+// A page of its own file. One that cannot be loaded though the server answers is of another version
+// of it: the whole page must be loaded again.
 function Lazy(props: { name: string }) {
-  const [loaded, setLoaded] = useState<{ name: string; page?: ComponentType; failed?: true }>();
-  useLayoutEffect(() => {
-    PAGES[props.name]!().then(
-      (module) => setLoaded({ name: props.name, page: module.default }),
-      () => setLoaded({ name: props.name, failed: true }),
-    );
-  }, [props.name]);
-  if (loaded?.name !== props.name) return <main class="page" aria-busy="true" />;
-  if (loaded.failed || !loaded.page) {
+  const loaded = usePart(props.name, PAGES[props.name]);
+  if (loaded === undefined) return <main class="page" aria-busy="true" />;
+  if (loaded.value === null) {
     return (
       <main class="page">
         <h1>This page could not be loaded</h1>
@@ -47,7 +42,7 @@ function Lazy(props: { name: string }) {
       </main>
     );
   }
-  const Page = loaded.page;
+  const Page = loaded.value.default;
   return <Page />;
 }
 

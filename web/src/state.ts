@@ -64,6 +64,32 @@ export function reasonOf(experiment: Experiment): string {
   return current?.message ?? "";
 }
 
+// All of its trials are done, and one of them is the best: there is nothing to explain.
+function isPlainEnd(counts: TrialCounts, hasBest: boolean): boolean {
+  return hasBest && completed(counts) >= (counts.max ?? Infinity);
+}
+
+// Why it ended; nothing of one that goes on, or failed (that has a banner of its own).
+export function endOf(experiment: Experiment): string {
+  if (stateOf(experiment) !== "Succeeded") return "";
+  const rule = experiment.status?.shirabe?.stopRule?.message;
+  const plain = isPlainEnd(countsOf(experiment), bestNumber(experiment) > 0);
+  return rule ?? (plain ? "" : reasonOf(experiment));
+}
+
+// States that leave the question why.
+const ASKED_WHY = ["Created", "Paused", "Failed", "Stopping"];
+
+// What the list says beside a state: why it waits, failed, or ended before its last trial or
+// without any result.
+export function whyOf(summary: Summary): string {
+  const { state, message = "", waiting = "" } = summary;
+  if (waiting !== "" && !isEndState(state)) return waiting;
+  const asked = ASKED_WHY.includes(state) ||
+    (state === "Succeeded" && !isPlainEnd(countsIn(summary), summary.best !== undefined));
+  return asked ? message : "";
+}
+
 // What became of an experiment's trials, from its record or from its summary.
 export interface TrialCounts {
   succeeded: number;

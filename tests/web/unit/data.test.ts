@@ -12,7 +12,7 @@ import {
 import { drawDots } from "../../../web/src/dots.js";
 import { raster, VIRIDIS } from "../../../web/src/raster.js";
 import { inTurns } from "../../../web/src/turns.js";
-import { fitted, within } from "../../../web/src/ui/fit.js";
+import { everyNth, fitted, within } from "../../../web/src/ui/fit.js";
 import { diffLines, scalar, toYaml } from "../../../web/src/yaml.js";
 
 // As docs/design/formats.md describes it.
@@ -244,4 +244,10 @@ test("long work is done in turns between which others run, and stops where given
   abort.abort();
   assert.equal(await given, null);
   assert.equal(steps, 0);
+});
+
+test("of many names side by side some are left out, so that the others can be read", () => {
+  assert.deepEqual([1, 2, 6].map((n) => everyNth(n, 230)), [1, 1, 1]);
+  assert.equal(everyNth(12, 230), 2);
+  assert.equal(everyNth(100, 230), 16);
 });

@@ -3,7 +3,10 @@ import { test } from "node:test";
 import {
   bytes, duration, known, money, percent, shellWord, short, word,
 } from "../../../web/src/format.js";
-import { LONGEST_LINE, LONGEST_LOG, LogText, printableLine } from "../../../web/src/log.js";
+import {
+  LONGEST_LINE, LONGEST_LOG, LogText, lastLines, printableLine,
+} from "../../../web/src/log.js";
+import { shownOf } from "../../../web/src/pages/context.js";
 import { link, parsePlace } from "../../../web/src/url.js";
 
 test("numbers keep their sign and size", () => {
@@ -78,4 +81,19 @@ test("addresses go there and back, whatever names hold", () => {
     assert.deepEqual(place.params.getAll("sel"), [name, "2"]);
   }
   assert.deepEqual(parsePlace("#/e/%zz").path, ["e", "%zz"]);
+});
+
+test("the last lines of a log are as they were printed, and of one without an end there are none",
+  async () => {
+    const body = (text: string) => new Response(text).body!;
+    assert.equal(await lastLines(body("one\ntwo\n\nthree é\n\n"), 2), "\nthree é");
+    assert.equal(await lastLines(body("one"), 10), "one");
+    assert.equal(await lastLines(body(""), 10), "");
+    assert.equal(await lastLines(body("x".repeat(100)), 10, 50), null);
+  });
+
+test("one trial is not called trials", () => {
+  const data = (rows: number) => ({ table: { rows } }) as unknown as Parameters<typeof shownOf>[1];
+  assert.equal(shownOf(1, data(1)), "1 trial");
+  assert.equal(shownOf(1, data(1200)), "1 of 1,200 trials shown");
 });

@@ -151,6 +151,9 @@ const NONE: Omit<Rights, "name" | "namespace"> = {
   read: false, create: false, change: false, delete: false,
 };
 
+// The one that a user of one namespace has; for others the server's own.
+export const homeNamespace = signal("default");
+
 export function forgetRights(): void {
   known.value = {};
 }
@@ -165,5 +168,6 @@ export async function loadRights(ns: string): Promise<Rights> {
   const asked = ns === "" ? "" : `?namespace=${encodeURIComponent(ns)}`;
   const rights = await getJson<Rights>(`api/v1/rights${asked}`);
   known.value = { ...known.peek(), [rights.namespace]: rights };
+  if (ns === "") homeNamespace.value = rights.namespace;
   return rights;
 }

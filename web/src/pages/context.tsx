@@ -9,7 +9,7 @@ import type { Brush } from "../brush.js";
 import { meets, parseBrush, printBrush, termsOf } from "../brush.js";
 import type { Field } from "../filter.js";
 import { FilterError, chooser, withoutField } from "../filter.js";
-import { count, shellWord } from "../format.js";
+import { count, plural, shellWord } from "../format.js";
 import { nameOf } from "../ui/trial_columns.js";
 import { param, setParams, place } from "../url.js";
 
@@ -117,7 +117,7 @@ export function selectTrials(trials: Iterable<number>): void {
 // "42 of 100,000 trials shown", or nothing where all are.
 export function shownOf(rows: number, data: TrialData | null): string {
   const all = data?.table.rows ?? 0;
-  return rows < all ? `${count(rows)} of ${count(all)} trials shown` : `${count(all)} trials`;
+  return rows < all ? `${count(rows)} of ${plural(all, "trial")} shown` : plural(all, "trial");
 }
 
 export function namespaceFlag(key: Key): string {

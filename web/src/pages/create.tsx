@@ -235,7 +235,8 @@ export default function Create() {
     if (inPlace === null) setRewritten({ from: text, to: next });
     change(next);
   };
-  const may = rightsIn(own === "" ? "default" : own).create;
+  const target = own === "" ? "default" : own;
+  const may = rightsIn(target).create;
   const submit = async () => {
     try {
       const made = await create(text);
@@ -270,7 +271,7 @@ export default function Create() {
               Create
             </button>
           ) : (
-            <span class="dim">You may look at experiments here, but not create any.</span>
+            <span class="dim">You may not create experiments in the namespace {target}.</span>
           )}
         </div>
       </div>

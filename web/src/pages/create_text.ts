@@ -1,8 +1,8 @@
-// The text of a new experiment: what it begins with, and what the user has made of it, which a
-// reload of the page does not lose. It is kept for this tab only, and holds no token.
+// The text of a new experiment: what it begins with, and what the user has made of it.
 import { useEffect, useState } from "preact/hooks";
-import { getExperiment, keyFromId } from "../api/experiments.js";
+import { getExperiment, homeNamespace, keyFromId } from "../api/experiments.js";
 import { session } from "../api/http.js";
+import { draftOf, keepDraft } from "../drafts.js";
 import { noteError } from "../ui/dialog.js";
 import { param } from "../url.js";
 import { specificationOf } from "../yaml.js";
@@ -15,6 +15,11 @@ export function nextName(name: string): string {
   return `${stem.slice(0, 40 - String(number).length - 1)}-${number}`;
 }
 
+// An example for a user of this namespace; `default` needs no word.
+export function inNamespace(text: string, ns: string): string {
+  return ns === "default" ? text : text.replace(/^metadata:\n/m, `$&  namespace: ${ns}\n`);
+}
+
 async function textFrom(id: string): Promise<string> {
   const experiment = await getExperiment(keyFromId(id));
   const copied = structuredClone(experiment);
@@ -22,18 +27,6 @@ async function textFrom(id: string): Promise<string> {
     name: nextName(experiment.metadata.name), namespace: experiment.metadata.namespace,
   };
   return specificationOf(copied);
-}
-
-// A draft for each beginning: to look at another one loses nothing.
-const draftOf = (from: string) => `shirabe.draft/${from}`;
-
-// Where the browser keeps nothing, or no more, the page works without.
-function stored(change: (storage: Storage) => string | null | void): string | null {
-  try {
-    return change(sessionStorage) ?? null;
-  } catch {
-    return null;
-  }
 }
 
 export interface NewText {
@@ -46,24 +39,25 @@ export interface NewText {
 
 export function useText(): NewText {
   const from = param("from");
+  const home = homeNamespace.value;
   const [state, setState] = useState({ text: "", changed: false });
   const [round, setRound] = useState(0);
   useEffect(() => {
-    const draft = stored((storage) => storage.getItem(draftOf(from)));
+    const draft = draftOf(from); // one for each beginning: to look at another one loses nothing
     if (draft !== null) return setState({ text: draft, changed: true });
     const example = EXAMPLES.find((one) => one.name === from) ?? (from === "" ? EXAMPLES[0] : null);
-    if (example) return setState({ text: example.text, changed: false });
+    if (example) return setState({ text: inNamespace(example.text, home), changed: false });
     let current = true;
     textFrom(from).then((text) => current && setState({ text, changed: false }), noteError);
     return () => {
       current = false;
     };
-  }, [from, round, session.value]);
-  const forget = () => void stored((storage) => storage.removeItem(draftOf(from)));
+  }, [from, round, session.value, home]);
+  const forget = () => keepDraft(from, null);
   return {
     ...state,
     setText: (text) => {
-      stored((storage) => storage.setItem(draftOf(from), text));
+      keepDraft(from, text);
       setState({ text, changed: true });
     },
     beginAgain: () => {

@@ -1,6 +1,6 @@
 // One experiment: its head, and the tabs, each of which is loaded when it is opened.
 import type { ComponentType } from "preact";
-import { useEffect, useLayoutEffect, useState } from "preact/hooks";
+import { useEffect } from "preact/hooks";
 import type { Key } from "../api/experiments.js";
 import { getExperiment, idOf, keyOf, loadRights, rightsIn } from "../api/experiments.js";
 import type { Experiment } from "../api/records.js";
@@ -8,9 +8,10 @@ import { trialsOf } from "../api/trials.js";
 import { session } from "../api/http.js";
 import { age, plural } from "../format.js";
 import { useKeys } from "../keys.js";
-import { useChanges, useLoad, useNow } from "../load.js";
+import type { Part } from "../load.js";
+import { useChanges, useLoad, useNow, usePart } from "../load.js";
 import { hasFront } from "../objectives.js";
-import { algorithmOf, isEnded, reasonOf, stateOf } from "../state.js";
+import { algorithmOf, endOf, isEnded, reasonOf, stateOf } from "../state.js";
 import { State } from "../ui/state.js";
 import { go, link, place } from "../url.js";
 import { SharedContext, selectedTrials, useChosen } from "./context.js";
@@ -39,29 +40,11 @@ function kept(): Record<string, string[]> {
   return Object.fromEntries(KEPT.map((name) => [name, place.value.params.getAll(name)]));
 }
 
-interface LoadedTab {
-  name: string;
-  tab: ComponentType | null; // null: it could not be loaded
-}
-
-// Asked for as soon as the address names it, beside the experiment's data.
-function useTab(name: string): LoadedTab | undefined {
-  const [loaded, setLoaded] = useState<LoadedTab>();
-  useLayoutEffect(() => {
-    const found = TABS.find(([id]) => id === name);
-    found?.[2]().then(
-      (module) => setLoaded({ name, tab: module.default }),
-      () => setLoaded({ name, tab: null }),
-    );
-  }, [name]);
-  return loaded;
-}
-
-function Tab(props: { name: string; loaded: LoadedTab | undefined }) {
+function Tab(props: { name: string; loaded: Part<TabModule> | undefined }) {
   const { loaded } = props;
   if (!TABS.some(([id]) => id === props.name)) return <p>There is no such tab.</p>;
-  if (loaded?.name !== props.name) return <div aria-busy="true" />;
-  if (loaded.tab === null) {
+  if (loaded === undefined) return <div aria-busy="true" />;
+  if (loaded.value === null) {
     return (
       <p class="problem">
         This part of the page could not be loaded.{" "}
@@ -69,7 +52,7 @@ function Tab(props: { name: string; loaded: LoadedTab | undefined }) {
       </p>
     );
   }
-  const Shown = loaded.tab;
+  const Shown = loaded.value.default;
   return <Shown />;
 }
 
@@ -139,10 +122,10 @@ function Head(props: { experiment: Experiment; again: () => void }) {
           <span>{why}</span>
         </p>
       ) : null}
-      {isEnded(experiment) && experiment.status?.shirabe?.stopRule && (
+      {endOf(experiment) !== "" && (
         <p class="banner" role="status">
           <strong>Why it ended</strong>
-          <span>{experiment.status.shirabe.stopRule.message}</span>
+          <span>{endOf(experiment)}</span>
         </p>
       )}
     </>
@@ -179,7 +162,7 @@ function useData(key: Key, experiment: Experiment | undefined) {
 export default function ExperimentPage() {
   const [, ns = "", name = "", tab = ""] = place.value.path;
   const key = { ns, name };
-  const loadedTab = useTab(tab);
+  const loadedTab = usePart(tab, TABS.find(([id]) => id === tab)?.[2]);
   const loaded = useLoad(idOf(key), (abort) => getExperiment(key, abort));
   const store = useData(key, loaded.value);
   // Once a second: fifty open pages then take some 3 % of a core of the server (bench/web).

@@ -10,7 +10,7 @@ import { FilterError, chooser, commandFilter, compare, isCommandFilter } from ".
 import { age, count, money, plural, shellWord, short } from "../format.js";
 import { useKeys } from "../keys.js";
 import { useChanges, useLoad, useNow } from "../load.js";
-import { completed, countsIn, isEndState, lookOf } from "../state.js";
+import { completed, countsIn, isEndState, lookOf, whyOf } from "../state.js";
 import type { Column } from "../ui/grid.js";
 import { Grid } from "../ui/grid.js";
 import { confirmed, note, noteError } from "../ui/dialog.js";
@@ -117,16 +117,13 @@ export async function doAll(action: Action | "delete", chosen: Key[]): Promise<v
   if (worked > 0) note(`${what.toLowerCase()}: asked for ${plural(worked, "experiment")}`);
 }
 
-// States that leave the question why.
-const ASKED_WHY = ["Created", "Paused", "Failed", "Stopping"];
-
 function StateCell(props: { one: Summary }) {
-  const { state, message = "", waiting = "" } = props.one;
-  const why = waiting !== "" && !isEndState(state) ? waiting : message;
+  const { state, message = "" } = props.one;
+  const why = whyOf(props.one);
   return (
-    <span class="why-cell" title={why}>
+    <span class="why-cell" title={why || message}>
       <State state={state} />
-      {(waiting !== "" || ASKED_WHY.includes(state)) && <small>{why}</small>}
+      {why !== "" && <small>{why}</small>}
     </span>
   );
 }

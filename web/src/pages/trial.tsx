@@ -9,7 +9,7 @@ import {
 import type { Attempt, Checkpoint, Experiment, Trial } from "../api/records.js";
 import { plural } from "../format.js";
 import { useKeys } from "../keys.js";
-import { useChanges, useLoad } from "../load.js";
+import { useChanges, useLoad, usePart } from "../load.js";
 import { bestNumber, isEnded, metricValue, trialState } from "../state.js";
 import { confirmed, note, noteError } from "../ui/dialog.js";
 import { State } from "../ui/state.js";
@@ -57,20 +57,13 @@ async function load(
 }
 
 function Part(props: { name: string; view: TrialView }) {
-  const [loaded, setLoaded] = useState<{ name: string; part: TrialPart | null }>();
-  useEffect(() => {
-    const found = TABS.find(([id]) => id === props.name);
-    found?.[2]().then(
-      (part) => setLoaded({ name: props.name, part }),
-      () => setLoaded({ name: props.name, part: null }),
-    );
-  }, [props.name]);
+  const loaded = usePart(props.name, TABS.find(([id]) => id === props.name)?.[2]);
   if (!TABS.some(([id]) => id === props.name)) return <p>There is no such tab.</p>;
-  if (loaded?.name !== props.name) return <div aria-busy="true" />;
-  if (loaded.part === null) {
+  if (loaded === undefined) return <div aria-busy="true" />;
+  if (loaded.value === null) {
     return <p class="problem">This part could not be loaded: load the page again.</p>;
   }
-  const Shown = loaded.part;
+  const Shown = loaded.value;
   return <Shown view={props.view} />;
 }
 
@@ -90,6 +83,7 @@ function Head(props: { view: TrialView }) {
       again();
     }, noteError);
   const [trying, setTrying] = useState(false);
+  // Of an experiment that has ended nothing is tried any more.
   const more = rights.change && !isEnded(experiment);
   const stop = async () => {
     const text = "It may save, then it ends. Its best value so far counts; the experiment goes on.";
@@ -133,7 +127,7 @@ function Head(props: { view: TrialView }) {
         <div class="tools">
           {number > 1 && <a class="button" href={to(number - 1)}>Previous</a>}
           {number < most && <a class="button" href={to(number + 1)}>Next</a>}
-          {rights.change && ended && <button onClick={() => void retry()}>Retry</button>}
+          {more && ended && <button onClick={() => void retry()}>Retry</button>}
           {more && <button onClick={() => setTrying(true)}>Try with changes</button>}
           {rights.change && !ended && <button onClick={() => void stop()}>Stop this trial</button>}
         </div>

@@ -1,11 +1,14 @@
 // The parts of a trial's page that need nothing more than its records.
-import type { Assignment, Attempt } from "../api/records.js";
+import { pathOf } from "../api/experiments.js";
+import { ask } from "../api/http.js";
+import type { Assignment, Attempt, Experiment, Trial } from "../api/records.js";
 import { numberOf } from "../api/records.js";
 import { causeOf, exitWords } from "../cause.js";
 import {
   bytes, clock, duration, money, percent, plural, shellWord, short, word,
 } from "../format.js";
-import { useNow } from "../load.js";
+import { useLoad, useNow } from "../load.js";
+import { lastLines } from "../log.js";
 import { currencyOf } from "../state.js";
 import { copy } from "../ui/dialog.js";
 import { Empty, Panel } from "../ui/panel.js";
@@ -53,7 +56,7 @@ function Point(props: { view: TrialView }) {
         rows: rows.map((row) => [row.name, row.value, ...(best ? [row.other] : [])]),
       })}
     >
-      <table class="plain-table">
+      <table class="plain-table wraps">
         <thead>
           <tr>
             <th scope="col">Parameter</th>
@@ -145,9 +148,36 @@ export function Overview(props: { view: TrialView }) {
           ))}
         </dl>
         {attempts.length > 0 && <Lane attempts={attempts} now={now} />}
+        {attempts.length > 0 && hasLastLines(experiment, trial) && (
+          <LastLines view={props.view} attempt={attempts.at(-1)!.number} />
+        )}
       </Panel>
       <ResultPanels view={props.view} />
     </div>
+  );
+}
+
+// Of one that has ended badly, and was run from here.
+function hasLastLines(experiment: Experiment, trial: Trial): boolean {
+  return experiment.spec.shirabe?.askAndTell !== true &&
+    ["Failed", "MetricsUnavailable", "Killed"].includes(trial.status.shirabe.phase);
+}
+
+// What its program printed before it ended: that often says why.
+function LastLines(props: { view: TrialView; attempt: number }) {
+  const { key, number } = props.view;
+  const path = `${pathOf(key)}/trials/${number}/attempts/${props.attempt}/log`;
+  const { value } = useLoad(path, async (abort) =>
+    lastLines((await ask(path, { abort })).body!, 10));
+  if (value === undefined || value === "") return null;
+  return (
+    <section aria-label="Last lines">
+      <p class="dim">
+        {value === null ? "Its log is a long one: see " : "The last lines of "}
+        <a href={link(["t", key.ns, key.name, number, "log"])}>its log</a>
+      </p>
+      {value !== null && <pre class="code pre" tabIndex={0}>{value}</pre>}
+    </section>
   );
 }
 

@@ -9,11 +9,13 @@ import { count, plural, short } from "../format.js";
 import { useLoad } from "../load.js";
 import { isFiltered, plotCommand, toggleTrial, useShared } from "../pages/context.js";
 import { lookOf, maximizes } from "../state.js";
-import { colour } from "../theme.js";
+import { colour, colours } from "../theme.js";
+import { trialColour } from "../trial_colour.js";
 import { Chart } from "../ui/chart.js";
 import { useDraft } from "../ui/fields.js";
 import { FilterBar } from "../ui/filterbar.js";
 import { Empty, Panel } from "../ui/panel.js";
+import { Icon } from "../ui/state.js";
 import { go, link, param, setParams } from "../url.js";
 
 // The best that have ended, all that run (the newest hundred), and what is selected.
@@ -37,13 +39,12 @@ interface Shown {
   trial: number;
   x: ArrayLike<number>;
   y: ArrayLike<number>;
-  tone: string;
+  running: boolean;
   width: number;
+  alpha: number;
 }
 
 const PIXELS = 1400;
-
-const TONES = ["accent", "early", "good", "pause", "run", "bad", "lost"];
 
 function joinedOf(shown: Shown[]): uPlot.AlignedData {
   return uPlot.join(
@@ -101,8 +102,11 @@ function Controls(props: { metrics: string[]; metric: string; top: number; canLo
   );
 }
 
+const lightness = () => Number(colour("curve"));
+
 export default function Curves() {
   const shared = useShared();
+  const light = colours.value > 0 ? lightness() : 0; // of this theme
   const { experiment, data, key, rows, selected } = shared;
   if (!data) return <div aria-busy="true" />;
   const { objectiveMetricName, additionalMetricNames } = experiment.spec.objective;
@@ -136,8 +140,9 @@ export default function Curves() {
       const marked = selected.has(one.trial);
       return {
         ...one,
-        tone: marked ? "best" : running ? "run" : TONES[i % TONES.length]!,
+        running,
         width: marked ? 3 : i === 0 && selected.size === 0 ? 2.4 : 1.4,
+        alpha: marked || selected.size === 0 ? 1 : 0.5,
       };
     }).sort((a, b) => place.get(a.trial)! - place.get(b.trial)!);
   }, [curves, trials.join(), [...selected].join()]);
@@ -153,8 +158,8 @@ export default function Curves() {
     cursor: { points: { show: false }, focus: { prox: 24 } },
     focus: { alpha: 0.25 },
     series: [{}, ...shown.map((one) => ({
-      stroke: () => colour(one.tone), width: one.width, spanGaps: true,
-      points: { show: one.x.length < 3, size: 5 },
+      stroke: () => trialColour(one.trial, lightness(), one.alpha), width: one.width,
+      spanGaps: true, points: { show: one.x.length < 3, size: 5 },
     }))],
   });
   const at = (u: uPlot, left: number, top_: number) => {
@@ -213,7 +218,7 @@ export default function Curves() {
             data={joined}
             options={options}
             form={[
-              ...shown.map((one) => `${one.trial}${one.tone}${one.width}`), xlog, ylog,
+              ...shown.map((one) => `${one.trial}/${one.width}/${one.alpha}`), xlog, ylog,
             ].join()}
             label={summary}
             x={byTime ? "seconds since the trial started" : "step"}
@@ -226,8 +231,9 @@ export default function Curves() {
           {shown.slice(0, 30).map((one) => (
             <button key={one.trial} class="plain chip" onClick={() => toggleTrial(one.trial)}
               aria-pressed={selected.has(one.trial)}>
-              <span class="swatch" style={{ background: `var(--${one.tone})` }} />
+              <span class="swatch" style={{ background: trialColour(one.trial, light) }} />
               {one.trial}
+              {one.running && <> <Icon shape="play" /><span class="unseen">running</span></>}
             </button>
           ))}
         </div>

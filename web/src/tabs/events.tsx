@@ -3,7 +3,7 @@ import { useMemo } from "preact/hooks";
 import { listEvents } from "../api/experiments.js";
 import type { Event } from "../api/records.js";
 import { FilterError, chooser } from "../filter.js";
-import { clock, count } from "../format.js";
+import { clock, count, plural } from "../format.js";
 import { useChanges, useLoad, useNow } from "../load.js";
 import { namespaceFlag, useShared } from "../pages/context.js";
 import type { Column } from "../ui/grid.js";
@@ -89,7 +89,7 @@ export default function Events() {
     }),
   });
   const shown = rows.length < all.length
-    ? `${count(rows.length)} of ${count(all.length)} events shown` : `${count(all.length)} events`;
+    ? `${count(rows.length)} of ${count(all.length)} events shown` : plural(all.length, "event");
   return (
     <div class="tall">
       <div class="filterbar">

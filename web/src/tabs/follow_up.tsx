@@ -1,12 +1,10 @@
 // What follows the experiment (spec.shirabe.onSuccess): one job, whether it waits, runs or has
 // ended, why, and what it prints.
-import type { ComponentType } from "preact";
-import { useEffect, useState } from "preact/hooks";
 import { pathOf } from "../api/experiments.js";
 import type { Experiment, FollowUpStatus } from "../api/records.js";
 import { numberOf } from "../api/records.js";
 import { age, clock, count, duration, money, plural, shellWord, short } from "../format.js";
-import { useNow } from "../load.js";
+import { useNow, usePart } from "../load.js";
 import { namespaceFlag, useShared } from "../pages/context.js";
 import { currencyOf, isEnded, lookOf, trialNumberIn } from "../state.js";
 import { Facts, factTable } from "../ui/facts.js";
@@ -71,22 +69,14 @@ function Given(props: { status: FollowUpStatus }) {
   );
 }
 
-type LogPart = ComponentType<{ path: string; tail: boolean }>;
-
 // Loaded when a log is first asked for.
 function AttemptLog(props: { path: string }) {
-  const [part, setPart] = useState<{ Shown: LogPart | null }>();
-  useEffect(() => {
-    import("../tabs/log.js").then(
-      ({ Following }) => setPart({ Shown: Following }),
-      () => setPart({ Shown: null }),
-    );
-  }, []);
+  const part = usePart("log", () => import("../tabs/log.js"));
   if (part === undefined) return <div aria-busy="true" />;
-  if (part.Shown === null) {
+  if (part.value === null) {
     return <p class="problem">This part could not be loaded: load the page again.</p>;
   }
-  return <part.Shown path={props.path} tail />;
+  return <part.value.Following path={props.path} tail />;
 }
 
 // The attempt whose log is shown stands in the address: 0 = none is.

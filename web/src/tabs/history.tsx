@@ -2,11 +2,11 @@
 import uPlot from "uplot";
 import { useMemo } from "preact/hooks";
 import type { TrialColumns } from "../api/columns.js";
-import { bestSoFar } from "../api/columns.js";
-import { count, short } from "../format.js";
+import { ENDED_STATES, bestSoFar } from "../api/columns.js";
+import { plural, short } from "../format.js";
 import { brokenWords, constraintsOf } from "../objectives.js";
 import { plotCommand, plotNote, shownOf, useShared } from "../pages/context.js";
-import { bestNumber, bestOf, lookOf, maximizes } from "../state.js";
+import { bestNumber, bestOf, isEnded, lookOf, maximizes } from "../state.js";
 import { colour } from "../theme.js";
 import type { Mark } from "../ui/chart.js";
 import { Chart, drawMark, nearest } from "../ui/chart.js";
@@ -21,19 +21,46 @@ const MARKS: Record<string, [Mark, string]> = {
 const BROKEN: [Mark, string] = ["triangle", "bad"]; // ended, and does not keep all constraints
 
 function markOf(state: string): [Mark, string] {
-  return MARKS[state] ?? ["cross", "bad"];
+  const ended = ENDED_STATES.has(state) || state === "Infeasible";
+  return MARKS[state] ?? (ended ? ["cross", "bad"] : ["ring", "run"]);
+}
+
+// The objective of each row, NaN where it is no result: a trial that failed at its lowest loss has
+// not been a good one.
+function results(table: TrialColumns): Float64Array {
+  const values = table.values("objective").slice(0, table.rows);
+  for (let row = 0; row < table.rows; ++row) {
+    const counts = Number.isFinite(values[row]!) && markOf(table.state(row))[0] !== "cross";
+    if (!counts) values[row] = NaN;
+  }
+  return values;
+}
+
+// Where marks of trials without a result stand: at the edge of the worst.
+function edgeOf(u: uPlot, maximize: boolean): number {
+  const gap = 5 * devicePixelRatio;
+  return maximize ? u.bbox.top + u.bbox.height - gap : u.bbox.top + gap;
 }
 
 // So many marks would hide each other: smaller ones, as squares, cost a hundredth.
 const MANY = 4000;
 
-function drawTrials(u: uPlot, table: TrialColumns, rows: Uint32Array, selected: Set<number>) {
-  const [x, y] = [table.values("trial"), table.values("objective")];
+interface Drawn {
+  table: TrialColumns;
+  rows: Uint32Array;
+  values: Float64Array; // results(table)
+  maximize: boolean;
+  selected: Set<number>;
+}
+
+function drawTrials(u: uPlot, drawn: Drawn) {
+  const { table, rows, values: y, selected } = drawn;
+  const x = table.values("trial");
   const state = table.column("state")!;
   const context = u.ctx;
   const scale = devicePixelRatio;
   const box = u.bbox;
-  const floor = box.top + box.height - 4 * scale;
+  const edge = edgeOf(u, drawn.maximize);
   context.save();
   context.beginPath();
   context.rect(box.left, box.top, box.width, box.height);
@@ -53,10 +80,10 @@ function drawTrials(u: uPlot, table: TrialColumns, rows: Uint32Array, selected: 
     const look = breaks && own.mark !== "cross" ? brokenLook : own;
     const value = y[row]!;
     const left = u.valToPos(x[row]!, "x", true);
-    // A trial without a result stands at the foot of the picture: it is not left out.
+    // A trial without a result stands at the edge of the picture: it is not left out.
     const none = !Number.isFinite(value);
     if (none && look.mark !== "cross") continue;
-    const top = none ? floor : u.valToPos(value, "y", true);
+    const top = none ? edge : u.valToPos(value, "y", true);
     context.fillStyle = context.strokeStyle = look.tint;
     if (rows.length > MANY) context.fillRect(left - size, top - size, 2 * size, 2 * size);
     else drawMark(context, look.mark, { x: left, y: top, size });
@@ -128,16 +155,17 @@ export function History(props: { class?: string }) {
   const { key, experiment, data, rows, selected } = useShared();
   const version = data?.version ?? 0;
   const table = data?.table;
-  const { series, positive } = useMemo(() => {
+  const maximize = maximizes(experiment);
+  const { series, positive, y } = useMemo(() => {
     const n = table?.rows ?? 0;
-    const y = table ? table.values("objective").subarray(0, n) : new Float64Array();
+    const y = table ? results(table) : new Float64Array();
     let least = Infinity;
     for (const value of y) if (Number.isFinite(value)) least = Math.min(least, value);
-    const best = table ? bestSoFar(table, maximizes(experiment)) : new Float64Array();
+    const best = table ? bestSoFar(table, maximize) : new Float64Array();
     const clean = Array.from(y, (v) => (Number.isFinite(v) ? v : null));
     const x = table ? Array.from(table.values("trial").subarray(0, n)) : [];
     const line = Array.from(best, (v) => (Number.isNaN(v) ? null : v));
-    return { series: [x, clean, line] as uPlot.AlignedData, positive: least > 0 };
+    return { series: [x, clean, line] as uPlot.AlignedData, positive: least > 0, y };
     // The filter and the selection are drawn by the hook: new data makes it run.
   }, [table, version, experiment.spec.objective.type, rows, [...selected].join()]);
   const log = param("ylog") === "1" && positive;
@@ -159,18 +187,25 @@ export function History(props: { class?: string }) {
     hooks: { draw: [(u: uPlot) => latest.draw(u)] },
   });
   const latest = useMemo(() => ({ draw: (_u: uPlot) => {} }), []);
-  latest.draw = (u) => table && drawTrials(u, table, rows, selected);
+  latest.draw = (u) => table && drawTrials(u, { table, rows, values: y, maximize, selected });
   const constraints = constraintsOf(experiment);
   const at = (u: uPlot, left: number, top: number) => {
     if (!table) return null;
-    const points = { x: table.values("trial"), y: table.values("objective"), rows };
-    const row = nearest(u, { left, top }, points);
+    const x = table.values("trial");
+    let row = nearest(u, { left, top }, { x, y, rows });
+    if (row < 0) {
+      const edge = (edgeOf(u, maximize) - u.bbox.top) / devicePixelRatio;
+      const others = new Float64Array(table.rows).fill(u.posToVal(edge, "y"));
+      row = nearest(u, { left, top }, { x, y: others, rows: rows.filter((i) => y[i] !== y[i]) });
+    }
     if (row < 0) return null;
     const trial = table.trial(row);
     const broken = brokenWords(constraints, table, row);
+    const value = `${metric} ${short(table.values("objective")[row])}`;
     return {
       text: `trial ${trial}, ${lookOf(table.state(row)).word}\n` +
-        `${metric} ${short(points.y[row])}${broken === "" ? "" : `\nbreaks ${broken}`}`,
+        (Number.isNaN(y[row]!) ? `no result; reported: ${value}` : value) +
+        (broken === "" ? "" : `\nbreaks ${broken}`),
       open: () => go(link(["t", key.ns, key.name, trial])),
     };
   };
@@ -187,8 +222,8 @@ export function History(props: { class?: string }) {
   });
   const best = bestOf(experiment);
   const summary = Number.isNaN(best)
-    ? `${count(rows.length)} trials, none with a result yet`
-    : `${count(rows.length)} trials; the best ${metric}, ${short(best)}, ` +
+    ? `${plural(rows.length, "trial")}, none with a result yet`
+    : `${plural(rows.length, "trial")}; the best ${metric}, ${short(best)}, ` +
       `is that of trial ${bestNumber(experiment)}`;
   return (
     <Panel
@@ -202,8 +237,8 @@ export function History(props: { class?: string }) {
       image
     >
       {data && table && table.rows === 0 ? (
-        <Empty title="No trials yet">
-          <p>The first appears here as soon as it is created.</p>
+        <Empty title={isEnded(experiment) ? "No trials" : "No trials yet"}>
+          {!isEnded(experiment) && <p>The first appears here as soon as it is created.</p>}
         </Empty>
       ) : (
         <>

@@ -9,7 +9,7 @@ import { namespaceFlag } from "../pages/context.js";
 import type { TrialView } from "../pages/trial.js";
 import { trialState } from "../state.js";
 import { colour } from "../theme.js";
-import { Chart } from "../ui/chart.js";
+import { Chart, drawMark } from "../ui/chart.js";
 import { Empty, Panel } from "../ui/panel.js";
 
 // Curves on one axis: the x of all of them, and of each its y there, or nothing.
@@ -27,6 +27,32 @@ export function joined(curves: { x: number[]; y: number[] }[]): uPlot.AlignedDat
   return [xs, ...columns] as uPlot.AlignedData;
 }
 
+// Values that are no numbers are not on the line: a cross at the top of their step.
+function drawLost(u: uPlot, curves: Curve[]): void {
+  const context = u.ctx;
+  context.save();
+  context.strokeStyle = colour("bad");
+  context.lineWidth = 1.6 * devicePixelRatio;
+  for (const { x, y } of curves) {
+    for (let i = 0; i < x.length; ++i) {
+      if (Number.isFinite(y[i]!)) continue;
+      const at = { x: u.valToPos(x[i]!, "x", true), y: u.bbox.top + 5 * devicePixelRatio };
+      drawMark(context, "cross", { ...at, size: 3 * devicePixelRatio });
+    }
+  }
+  context.restore();
+}
+
+// 3 values that are no number (✕), the first at step 6
+function lostWords(curves: { x: number[]; y: number[] }[]): string {
+  const steps = [...new Set(
+    curves.flatMap(({ x, y }) => x.filter((_, i) => !Number.isFinite(y[i]!))),
+  )];
+  if (steps.length === 0) return "";
+  return `${plural(steps.length, "value")} that ${steps.length === 1 ? "is" : "are"} no number ` +
+    `(✕), the first at step ${Math.min(...steps)}`;
+}
+
 function MetricChart(props: { name: string; curves: Curve[]; view: TrialView }) {
   const { curves, name, view } = props;
   const data = useMemo(() => joined(curves), [curves]);
@@ -36,9 +62,13 @@ function MetricChart(props: { name: string; curves: Curve[]; view: TrialView }) 
   const last = counted.at(-1)?.y.at(-1);
   const summary = `${name}: ${plural(values.length, "value")}, from ${short(low)} to ` +
     `${short(high)}, last ${short(last)}`;
+  const lost = lostWords(counted);
+  const latest = useMemo(() => ({ draw: (_u: uPlot) => {} }), []);
+  latest.draw = (u) => drawLost(u, counted);
   const options = () => ({
     scales: { x: { time: false } },
     cursor: { points: { show: true } },
+    hooks: { draw: [(u: uPlot) => latest.draw(u)] },
     series: [
       {},
       ...curves.map((one) => ({
@@ -53,10 +83,11 @@ function MetricChart(props: { name: string; curves: Curve[]; view: TrialView }) 
   const at = (u: uPlot) => {
     const i = u.cursor.idx;
     if (i === null || i === undefined) return null;
-    const lines = curves.flatMap((one, j) => {
-      const value = u.data[j + 1]![i];
-      if (value === undefined || value === null) return [];
-      return [`attempt ${one.attempt}${one.superseded ? " (lost)" : ""}: ${short(value)}`];
+    const lines = curves.flatMap((one) => {
+      const place = one.x.indexOf(u.data[0][i]!);
+      if (place < 0) return [];
+      const value = Number.isNaN(one.y[place]!) ? "NaN" : short(one.y[place]);
+      return [`attempt ${one.attempt}${one.superseded ? " (lost)" : ""}: ${value}`];
     });
     return lines.length === 0 ? null : { text: `step ${u.data[0][i]}\n${lines.join("\n")}` };
   };
@@ -64,7 +95,8 @@ function MetricChart(props: { name: string; curves: Curve[]; view: TrialView }) 
     <Panel
       title={name}
       class="half"
-      summary={summary}
+      shown={lost}
+      summary={lost === "" ? summary : `${summary}; ${lost}`}
       image
       command={`shirabe get metrics ${view.key.name}/${view.number}${namespaceFlag(view.key)}` +
         " --all-attempts"}

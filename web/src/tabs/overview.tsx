@@ -98,10 +98,10 @@ function Best() {
           </p>
         </>
       ) : (
-        <Empty title="No result yet">
+        <Empty title={isEnded(experiment) ? "No result" : "No result yet"}>
           <p>
             {finishedTrials(experiment) === 0
-              ? "No trial has ended so far."
+              ? isEnded(experiment) ? "No trial has ended." : "No trial has ended so far."
               : `Of ${plural(finishedTrials(experiment), "trial")} that ended, none reported a ` +
                 `finite ${needed}${constrained ? ", and kept all constraints" : ""}.`}
           </p>
@@ -180,7 +180,8 @@ function factsOf(experiment: Experiment, table: TrialColumns | undefined, now: n
     value: outlook && outlook.improved > 0 ? plural(outlook.improved, "improvement") : "–",
     more: outlook && outlook.improved > 0
       ? `${hasFront(experiment) ? "of the first objective, " : ""}` +
-        `the last ${plural(outlook.since, "trial")} ago`
+        (outlook.since === 0 ? "the last by the newest trial"
+          : `the last ${plural(outlook.since, "trial")} ago`)
       : "no result so far",
   }];
   if (cost > 0) {

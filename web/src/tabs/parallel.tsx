@@ -29,7 +29,7 @@ function hexColour(name: string): [number, number, number] {
 }
 
 // The dark end of the colours would not be seen on a dark page, nor the light one on a light page.
-function paletteFor(): [number, number, number][] {
+export function paletteFor(): [number, number, number][] {
   const dark = hexColour("surface")[0] < 128;
   return dark ? VIRIDIS.slice(2) : VIRIDIS.slice(0, 8);
 }

@@ -11,18 +11,18 @@ import { drawDots } from "../dots.js";
 import { count, plural, short, word } from "../format.js";
 import { useLoad } from "../load.js";
 import { isFiltered, plotCommand, plotNote, shownOf, useShared } from "../pages/context.js";
-import { VIRIDIS, shade } from "../raster.js";
+import { shade } from "../raster.js";
 import { finishedTrials } from "../state.js";
 import { colour, colours } from "../theme.js";
 import { inTurns } from "../turns.js";
-import { fitted, within } from "../ui/fit.js";
+import { everyNth, fitted, within } from "../ui/fit.js";
 import { Empty, Panel } from "../ui/panel.js";
 import { param, setParams } from "../url.js";
+import { paletteFor } from "./parallel.js";
 
 const [WIDTH, HEIGHT, LEFT, BOTTOM] = [290, 200, 52, 26];
 const MANY = 5000; // trials; more are drawn by the pixel
 const MOST = 24; // pictures
-const GOOD = VIRIDIS.slice(0, 8);
 
 interface Slice {
   x: Axis;
@@ -53,12 +53,14 @@ function drawAxes(context: CanvasRenderingContext2D, slice: Slice): void {
   drawTicks(context, slice.x);
 }
 
-// Of categories as much as has room between two; a text at the end stays within the picture.
+// Of categories as much as has room between two, of many not each; a text at the end stays within the picture.
 function drawTicks(context: CanvasRenderingContext2D, axis: Axis): void {
   context.textAlign = "center";
   const ticks = ticksOf(axis, 4);
-  const room = axis.scale === "category" ? (WIDTH - 8 - LEFT) / ticks.length - 4 : WIDTH;
-  for (const tick of ticks) {
+  const wide = WIDTH - 8 - LEFT;
+  const step = axis.scale === "category" ? everyNth(ticks.length, wide) : 1;
+  const room = axis.scale === "category" ? step * wide / ticks.length - 4 : WIDTH;
+  for (const tick of ticks.filter((_, i) => i % step === 0)) {
     const text = fitted(context, tick.text, room);
     const x = place(inset(axis, tick.position), LEFT, WIDTH - 8);
     const { width } = context.measureText(text);
@@ -124,11 +126,12 @@ function placeOf(slice: Slice, row: number): [x: number, y: number] {
 function drawEach(context: CanvasRenderingContext2D, slice: Slice): void {
   const { rows, quality } = slice;
   const size = rows.length > 500 ? 2 : 7;
+  const palette = paletteFor();
   context.globalAlpha = rows.length > 500 ? 0.6 : 0.9;
   for (const row of rows) {
     const [left, top] = placeOf(slice, row);
     if (Number.isNaN(left) || Number.isNaN(top)) continue;
-    const [r, g, b] = shade(GOOD, Number.isNaN(quality[row]!) ? 0 : quality[row]!);
+    const [r, g, b] = shade(palette, Number.isNaN(quality[row]!) ? 0 : quality[row]!);
     context.fillStyle = `rgb(${r} ${g} ${b})`;
     if (size < 4) {
       context.fillRect(left - size / 2, top - size / 2, size, size);
@@ -165,7 +168,7 @@ function* dotsOf(slice: Slice): Generator<void, DotPicture> {
     [x[i], y[i]] = placeOf(slice, rows[i]!);
     quality[i] = slice.quality[rows[i]!]!;
   }
-  return yield* drawDots({ width: WIDTH, height: HEIGHT, x, y, quality, colours: GOOD });
+  return yield* drawDots({ width: WIDTH, height: HEIGHT, x, y, quality, colours: paletteFor() });
 }
 
 function drawPicture(context: CanvasRenderingContext2D, picture: DotPicture): void {

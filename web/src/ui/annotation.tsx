@@ -1,8 +1,9 @@
 // The note and the tags of an experiment or a trial: shown, and changed by who may.
 import { useState } from "preact/hooks";
 import type { Key } from "../api/experiments.js";
-import { annotate, rightsIn } from "../api/experiments.js";
+import { annotate, idOf, rightsIn } from "../api/experiments.js";
 import type { Annotated } from "../api/records.js";
+import { draftOf, keepDraft } from "../drafts.js";
 import { shellWord } from "../format.js";
 import { Markdown } from "../markdown.js";
 import { namespaceFlag } from "../pages/context.js";
@@ -111,9 +112,25 @@ function Editor(props: Props & { draft: Draft; onDraft: (draft: Draft | null) =>
   );
 }
 
+function readDraft(id: string): Draft | null {
+  const kept = draftOf(id);
+  return kept === null ? null : JSON.parse(kept) as Draft;
+}
+
+// Of another trial another one, with a draft of its own.
 export function Annotation(props: Props) {
-  const { about, trial, record } = props;
-  const [draft, setDraft] = useState<Draft | null>(null);
+  const id = `note/${idOf(props.about)}/${props.trial}`;
+  return <Own key={id} {...props} id={id} />;
+}
+
+function Own(props: Props & { id: string }) {
+  const { about, trial, record, id } = props;
+  const [draft, setState] = useState<Draft | null>(() => readDraft(id));
+  const setDraft = (next: Draft | null) => {
+    const worth = next !== null && next.text !== next.before;
+    keepDraft(id, worth ? JSON.stringify(next) : null);
+    setState(next);
+  };
   const may = rightsIn(about.ns).change;
   const text = record.note ?? "";
   const target = trial > 0 ? `${about.name}/${trial}` : about.name;
@@ -128,7 +145,7 @@ export function Annotation(props: Props) {
       })}
     >
       <Tags {...props} may={may} />
-      {draft !== null ? (
+      {draft !== null && may ? (
         <Editor {...props} draft={draft} onDraft={setDraft} />
       ) : (
         <>

@@ -17,6 +17,11 @@ export function fitted(context: Measure, text: string, room: number): string {
   return `${text.slice(0, low)}…`;
 }
 
+// Of so many texts side by side each how-manyth has room for a few letters.
+export function everyNth(n: number, width: number, least = 36): number {
+  return n < 2 ? 1 : Math.max(1, Math.ceil(least / (width / n)));
+}
+
 // Where a text in the middle of a place begins to stand out of the picture, it moves in.
 export function within(middle: number, width: number, [left, right]: [number, number]): number {
   return Math.max(left + width / 2, Math.min(right - width / 2, middle));

@@ -8,7 +8,8 @@ function partsOf(counts: TrialCounts): [tone: string, word: string, n: number][]
   return [
     ["good", "succeeded", counts.succeeded],
     ["early", "stopped early", counts.earlyStopped],
-    ["bad", "failed", counts.failed + counts.withoutMetrics],
+    ["bad", "failed", counts.failed],
+    ["bad", "without metrics", counts.withoutMetrics],
     ["lost", "killed", counts.killed],
     ["run", "running", counts.running],
     ["wait", "pending", counts.pending],
@@ -38,8 +39,8 @@ export function Progress(props: { counts: TrialCounts; wide?: boolean }) {
   return (
     <span class={`progress ${props.wide ? "wide" : ""}`} title={words}>
       <span class="progress-bar" aria-hidden="true">
-        {there.map(([tone, , n]) => (
-          <span key={tone} class={tone} style={{ width: `${(n / total) * 100}%` }} />
+        {there.map(([tone, word, n]) => (
+          <span key={word} class={tone} style={{ width: `${(n / total) * 100}%` }} />
         ))}
       </span>
       <span class="progress-count">
