@@ -22,17 +22,13 @@
 #include "trial/attempt_status.h"
 #include "trial/status_handlers.h"
 
-namespace shirabe::trial {
-
-struct PodOptions;  // trial/pod/pod_options.h
-
-}  // namespace shirabe::trial
-
 namespace shirabe::artifacts {
 class StoreTable;  // artifacts/store_table.h
 }  // namespace shirabe::artifacts
 
 namespace shirabe::trial {
+
+struct PodOptions;  // trial/pod/pod_options.h
 
 class Executor {
  public:
@@ -101,10 +97,9 @@ struct ExecutorOptions {
   // Of the administrator, for copies of checkpoints; null = there are none.
   std::shared_ptr<const artifacts::StoreTable> stores;  // shared: as above
   StatusHandlers status_handlers;                       // for programs of this machine
-  // Called, from any thread and never under a lock, when something about the experiment changed.
-  std::function<void(const ExperimentKey&)> on_change;
-  // The same where all that changed is an AttemptStatus::files_version.
-  std::function<void(const ExperimentKey&)> on_output;
+  // Called, from any thread and never under a lock, when something about the experiment changed;
+  // on_output where that is nothing but an AttemptStatus::files_version.
+  std::function<void(const ExperimentKey&)> on_change, on_output;
 };
 
 // An executor and what the rest of the program wants to know of it.

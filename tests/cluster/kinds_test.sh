@@ -130,7 +130,7 @@ spec:
       spec:
         FIELD: {}
         containers:
-          - {name: main, image: localhost/tiny:1, command: [sh, -c, "echo loss=1"]}
+          - {name: main, image: localhost/tiny:1, command: [sh, -c, "echo loss=${trialParameters.x}"]}
 END
 }
 
