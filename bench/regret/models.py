@@ -52,7 +52,10 @@ SPACES = {
 PAIRS = (("knn", "breast", "neg_log_loss"), ("svm", "wine", "neg_log_loss"),
          ("svm", "breast", "accuracy"), ("tree", "diabetes", "r2"),
          ("forest", "wine", "neg_log_loss"), ("forest", "diabetes", "r2"),
-         ("ada", "breast", "neg_log_loss"), ("mlp", "wine", "neg_log_loss"))
+         ("ada", "breast", "neg_log_loss"), ("mlp", "wine", "neg_log_loss"),
+         ("svm", "digits", "neg_log_loss"), ("mlp", "digits", "neg_log_loss"),
+         ("mlp", "breast", "accuracy"), ("forest", "digits", "accuracy"),
+         ("knn", "digits", "accuracy"), ("ada", "wine", "neg_log_loss"))
 NAMES = [f"sklearn-{model}-{data}" for model, data, _ in PAIRS]
 # Which model to train, and the parameters of that model alone, by log loss.
 CHOSEN = ("knn", "svm", "forest", "ada", "mlp")

@@ -37,7 +37,7 @@ GROUPS = ((5, "separable"), (9, "moderate"), (14, "ill-conditioned"), (19, "mult
 # track → (suites, dimensions, suffixes)
 TRACKS = {
     "A": (("bbob",), (2, 5, 10), ("",)),
-    "C": (("mixint", "sklearn"), (5, 10), ("",)),
+    "C": (("mixint",), (5, 10), ("",)),
     "D": (("bbob",), (5,), ("-m10", "-m30", "-a10")),
     "E": (("bbob",), (5,), ("-q8", "-q32")),
     "T": (("table",), (), ("",)),
@@ -45,6 +45,7 @@ TRACKS = {
     "B": (("biobj",), (), ("",)),
     "Z": (("dtlz",), (), ("",)),
     "K": (("constrained",), (5,), ("",)),
+    "L": (("sklearn",), (), ("",)),
     "S": (("choice",), (), ("",)),
     "R": (("bbob", "table"), (5,), ("-w8", "-w32")),
 }

@@ -26,7 +26,8 @@ import run
 
 FLOOR = 1e-8
 MODEL_FLOOR = 1e-3
-BY_PAIRS = ("table-", "front-", "biobj-", "dtlz", "choice-")  # few problems, many seeds of each
+# Few problems, many seeds of each.
+BY_PAIRS = ("table-", "front-", "biobj-", "dtlz", "choice-", "sklearn-")
 AT = (25, 50, 100, 200)
 
 

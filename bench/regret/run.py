@@ -193,7 +193,7 @@ def run_curve(job):
 def budget(problem):
     match = problems.NAME.match(problem)
     if not match:
-        if problem.startswith("choice-"):
+        if problem.startswith(("choice-", "sklearn-")):
             return 60
         return 150 if problem.startswith(("front-", "biobj-")) else 200 if "-w" in problem else 100
     if match[5] == "q":

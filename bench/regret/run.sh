@@ -46,15 +46,16 @@ case $method in
     cmake --build --preset release --target regret_ask >/dev/null
     ;;
 esac
-tracks=${TRACKS:-A C D E T R}
+tracks=${TRACKS:-A C D E T R L}
 case $method in # that search for a front, keep constraints, or know conditions
-  gp | random | optuna-gp | optuna-tpe | optuna-tpe-mv) tracks=${TRACKS:-A C D E T R M B Z K S} ;;
+  gp | random | optuna-gp | optuna-tpe | optuna-tpe-mv) tracks=${TRACKS:-A C D E T R L M B Z K S} ;;
   nsga2 | motpe | optuna-nsga2 | pymoo-nsga2) tracks=${TRACKS:-A C D E T R M B Z} ;;
-  smac) tracks=${TRACKS:-A C D E T R S} ;;
+  smac) tracks=${TRACKS:-A C D E T R L S} ;;
 esac
 for track in $tracks; do
   seeds=()
   [[ ! $track =~ [TMBZS] ]] || seeds=(--seeds "1,2,3,4,5,6,7,8,9,10")
+  [[ $track != L ]] || seeds=(--seeds "1,2,3")
   "$python" bench/regret/run.py --track "$track" --method "$method" "${again[@]}" "${seeds[@]}" "$@"
   echo
   echo "# Track $track"
