@@ -130,7 +130,9 @@ spec:
       spec:
         FIELD: {}
         containers:
-          - {name: main, image: localhost/tiny:1, command: [sh, -c, "echo loss=${trialParameters.x}"]}
+          - name: main
+            image: localhost/tiny:1
+            command: [sh, -c, "echo loss=${trialParameters.x}"]
 END
 }
 
