@@ -218,7 +218,7 @@ test("a tab that was opened while the server was away is there once it is back",
   const server = await new Server({ home: newHome() }).start();
   await server.call("POST", "/api/v1/experiments", asked("live"));
   const page = await open(server, "#/e/default/live", { expects: /ERR_|Failed/ });
-  await page.getByText("No trials yet").waitFor();
+  await page.getByText("No trials yet", { exact: true }).waitFor();
   await server.stop("SIGKILL");
   await page.getByText("The server does not answer").waitFor();
   const files = /\/assets\//;
