@@ -64,7 +64,11 @@ Status WrongRule(const std::string& path, const std::string& what);
 // What is wrong with several rules.
 class WrongRules {
  public:
-  void Add(const Status& wrong) { lines_.push_back(Message(wrong)); }
+  // Whether it is OK; if not, it is one of them.
+  bool Check(const Status& status) {
+    if (!status.ok()) lines_.push_back(Message(status));
+    return status.ok();
+  }
   // OK if nothing is; else kInvalidArgument, a line each.
   Status status() const;
 

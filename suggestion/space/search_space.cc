@@ -58,13 +58,15 @@ StatusOr<Space> Space::WithRules(const v1::SpaceRules& spec) const {
   WrongRules wrong;
   if (spec.has_priors() && !spec.priors().fields().empty()) {
     auto priors = SpacePriors::Create(axes_, spec.priors());
-    if (!priors.ok()) wrong.Add(priors.status());
-    if (priors.ok()) space.priors_ = std::make_shared<SpacePriors>(*std::move(priors));
+    if (wrong.Check(priors.status())) {
+      space.priors_ = std::make_shared<SpacePriors>(*std::move(priors));
+    }
   }
   if (SpaceRules::AreIn(spec)) {
     auto rules = SpaceRules::Create(axes_, spec);
-    if (!rules.ok()) wrong.Add(rules.status());
-    if (rules.ok()) space.rules_ = std::make_shared<SpaceRules>(*std::move(rules));
+    if (wrong.Check(rules.status())) {
+      space.rules_ = std::make_shared<SpaceRules>(*std::move(rules));
+    }
   }
   RETURN_IF_ERROR(wrong.status());
   if (space.rules_ != nullptr) RETURN_IF_ERROR(space.CountAllowed());

@@ -43,12 +43,12 @@ StatusOr<SpacePriors> SpacePriors::Create(const Axes& axes, const google::protob
     if (read.ok()) {
       belief = *read;
     } else {
-      wrong.Add(WrongRule(absl::StrCat(kPriors, ".", axis->name()), Message(read.status())));
+      wrong.Check(WrongRule(absl::StrCat(kPriors, ".", axis->name()), Message(read.status())));
     }
   }
   for (const auto& [name, value] : spec.fields()) {
     if (std::find(names.begin(), names.end(), name) != names.end()) continue;
-    wrong.Add(WrongRule(kPriors, NoSuchParameter(name, names)));
+    wrong.Check(WrongRule(kPriors, NoSuchParameter(name, names)));
   }
   RETURN_IF_ERROR(wrong.status());
   return priors;

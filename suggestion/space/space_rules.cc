@@ -61,27 +61,24 @@ StatusOr<SpaceRules> SpaceRules::Create(const Axes& axes, const v1::SpaceRules& 
     const auto axis = reader.FindAxis(spec.conditions(i).parameter());
     auto when = reader.ReadTests(spec.conditions(i).when(), path + ".when");
     if (!axis.ok()) {
-      wrong.Add(WrongRule(path + ".parameter", Message(axis.status())));
+      wrong.Check(WrongRule(path + ".parameter", Message(axis.status())));
     } else if (!conditional.insert(*axis).second) {
-      wrong.Add(
+      wrong.Check(
           WrongRule(path + ".parameter", absl::StrCat("\"", spec.conditions(i).parameter(),
                                                       "\" has a condition already: write all that "
                                                       "must hold into one")));
     }
-    if (!when.ok()) wrong.Add(when.status());
-    if (axis.ok() && when.ok()) rules.conditions_.push_back({*axis, *std::move(when)});
+    if (wrong.Check(when.status()) && axis.ok()) {
+      rules.conditions_.push_back({*axis, *std::move(when)});
+    }
   }
   for (int i = 0; i < spec.forbidden_size(); ++i) {
     auto tests = reader.ReadTests(spec.forbidden(i), absl::StrCat(kForbidden, "[", i, "]"));
-    if (!tests.ok()) wrong.Add(tests.status());
-    if (tests.ok()) rules.forbidden_.push_back(*std::move(tests));
+    if (wrong.Check(tests.status())) rules.forbidden_.push_back(*std::move(tests));
   }
   for (int i = 0; i < spec.linear_size(); ++i) {
     auto sum = reader.ReadSum(spec.linear(i), absl::StrCat(kLinear, "[", i, "]"));
-    if (!sum.ok()) {
-      wrong.Add(sum.status());
-      continue;
-    }
+    if (!wrong.Check(sum.status())) continue;
     rules.questions_ += sum->terms.size();
     rules.sums_.push_back(*std::move(sum));
   }
