@@ -34,9 +34,7 @@ class RowValues {
   void Add(double value) { values_.push_back(value); }
   void AddCount(int64_t value) { values_.push_back(static_cast<double>(value)); }
   // "" = none.
-  void AddWord(const std::string& word) {
-    Add(word.empty() ? kMissing : table_.IndexOf(values_.size(), word));
-  }
+  void AddWord(const std::string& word) { word.empty() ? Add(kMissing) : AddCategory(word); }
   // "" is one as any other.
   void AddCategory(const std::string& word) { Add(table_.IndexOf(values_.size(), word)); }
   void Put(const RowKey& key, int64_t revision) { table_.Put(key, revision, values_); }
@@ -132,9 +130,9 @@ void AddMetricParts(const v1::Trial& trial, const std::string& name, RowValues& 
 void AddParameter(const v1::Trial& trial, const v1::ParameterSpec& parameter, RowValues& row) {
   for (const v1::Assignment& assignment : trial.assignments()) {
     if (assignment.name() != parameter.name()) continue;
-    const bool category = parameter.parameter_type() == v1::CATEGORICAL;
-    if (category && assignment.has_category()) return row.AddCategory(assignment.category());
-    if (category) break;
+    if (parameter.parameter_type() == v1::CATEGORICAL) {
+      return assignment.has_category() ? row.AddCategory(assignment.category()) : row.Add(kMissing);
+    }
     if (assignment.has_integer()) return row.AddCount(assignment.integer());
     return row.Add(assignment.has_number() ? assignment.number() : kMissing);
   }
