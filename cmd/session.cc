@@ -76,8 +76,8 @@ void LogOfGrpc(gpr_log_func_args* line) {
 client::RemoteOptions RemoteOptionsFor(const Globals& globals) {
   return {.clock = RealClock(),
           .retry_period = globals.retry_period,
-          .on_lost = [](const std::string& error) {
-            ProgressLine(error + "; trying again for a minute");
+          .on_lost = [period = globals.retry_period](const std::string& error) {
+            ProgressLine(absl::StrCat(error, "; trying again for ", absl::FormatDuration(period)));
           }};
 }
 
