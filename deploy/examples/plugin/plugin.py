@@ -19,16 +19,16 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3]))
 api, services = grpc.protos_and_services("proto/katib/v1beta1/api.proto")
 
 
-def suggest(ranges, results, count):
+def suggest(ranges, results, count, rng):
     """Steps at random from the best point so far; the steps become shorter with time."""
     best = min(results, key=lambda result: result[1])[0] if results else None
     for _ in range(count):
         point = {}
         for name, (low, high) in ranges.items():
-            start = best[name] if best else random.uniform(low, high)
-            value = start + random.gauss(0, (high - low) / (2 + len(results)))
+            start = best[name] if best else rng.uniform(low, high)
+            value = start + rng.gauss(0, (high - low) / (2 + len(results)))
             # Outside of its range it is drawn again: a bound would be suggested twice.
-            point[name] = value if low <= value <= high else random.uniform(low, high)
+            point[name] = value if low <= value <= high else rng.uniform(low, high)
         yield point
 
 
@@ -48,7 +48,9 @@ class Plugin(services.SuggestionServicer):
                 if metric.name == spec.objective.objective_metric_name:
                     results.append((point, sign * float(metric.value)))
         reply = api.GetSuggestionsReply()
-        for point in suggest(ranges, results, request.current_request_number):
+        # The same request is answered alike, and one after more trials otherwise.
+        rng = random.Random(len(request.trials))
+        for point in suggest(ranges, results, request.current_request_number, rng):
             reply.parameter_assignments.add(assignments=[
                 api.ParameterAssignment(name=name, value=repr(value))
                 for name, value in point.items()])
