@@ -22,7 +22,9 @@ after(async () => {
 // The exit status of a program that is asked to end. One that does not is killed, and the test
 // fails: nothing waits without an end.
 export async function exited(child) {
-  if (child.exitCode !== null) return child.exitCode;
+  if (child.exitCode !== null || child.signalCode !== null) {
+    return child.exitCode ?? child.signalCode;
+  }
   const status = await new Promise((resolve) => {
     const timer = setTimeout(() => resolve("nothing"), PATIENCE);
     child.once("exit", (code, signal) => {
@@ -48,7 +50,7 @@ export function newHome(from = false) {
   return home;
 }
 
-export class Server {
+class Server {
   constructor(options) {
     Object.assign(this, { args: [], port: 0, ...options });
   }
@@ -76,7 +78,6 @@ export class Server {
     return this;
   }
   async stop(signal = "SIGTERM") {
-    if (this.process.exitCode !== null) return;
     this.process.kill(signal);
     await exited(this.process);
   }

@@ -2,7 +2,7 @@
 // that is refused, an experiment that is deleted.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Server, asked, newHome, on, open, close, serve } from "./harness.mjs";
+import { asked, newHome, on, open, close, serve } from "./harness.mjs";
 
 const one = "/api/v1/namespaces/default/experiments/live";
 
@@ -86,7 +86,7 @@ test("the list follows, and actions do what they say where they are allowed", as
 
 test("a server that goes away is said to be away, and what it has then is shown", async () => {
   const home = newHome();
-  const server = await new Server({ home }).start();
+  const server = await serve({ home });
   await server.call("POST", "/api/v1/experiments", asked("live"));
   await run(server, 3);
   const page = await open(server, "#/e/default/live", { expects: /ERR_|Failed to load/ });
@@ -105,7 +105,7 @@ test("a server that goes away is said to be away, and what it has then is shown"
 test("a token is asked for once, kept in the tab, and asked for when it is refused", async () => {
   const admin = "an-administrators-token-1";
   const home = newHome();
-  const server = await new Server({ home, tokens: [admin] }).start();
+  const server = await serve({ home, tokens: [admin] });
   await server.call("POST", "/api/v1/experiments", asked("live"));
   const page = await open(server, "", { expects: /401|403|ERR_|Failed/ });
   await page.getByRole("heading", { name: "This server asks for a token" }).waitFor();
@@ -215,7 +215,7 @@ test("who may only look sees no button that changes anything", async () => {
 });
 
 test("a tab that was opened while the server was away is there once it is back", async () => {
-  const server = await new Server({ home: newHome() }).start();
+  const server = await serve({ home: newHome() });
   await server.call("POST", "/api/v1/experiments", asked("live"));
   const page = await open(server, "#/e/default/live", { expects: /ERR_|Failed/ });
   await page.getByText("No trials yet", { exact: true }).waitFor();
@@ -227,7 +227,45 @@ test("a tab that was opened while the server was away is there once it is back",
   await page.getByText("This part of the page could not be loaded").waitFor();
   await page.unroute(files);
   await server.start();
-  await page.getByText("No values yet").or(page.getByText("No trial meets this filter")).waitFor();
+  const empty = page.getByText("No values yet").or(page.getByText("No trial meets this filter"));
+  await empty.waitFor();
+
+  // One that is asked for while it is away, and refused after it is back.
+  await server.stop("SIGKILL");
+  await page.getByText("The server does not answer").waitFor();
+  let refuse;
+  const back = new Promise((resolve) => (refuse = resolve));
+  await page.route(files, (route) => back.then(() => route.abort()), { times: 1 });
+  const asks = page.waitForRequest(files);
+  await page.getByRole("link", { name: "Events" }).click();
+  await asks;
+  await server.start();
+  await page.getByText("The server does not answer").waitFor({ state: "hidden" });
+  refuse();
+  await page.getByText("the experiment was created").waitFor();
   await close(page);
-  await server.stop();
+});
+
+test("a server that went away before it told of any change is asked for calmly", async () => {
+  const server = await serve({ home: newHome() });
+  await server.call("POST", "/api/v1/experiments", asked("live"));
+  const page = await open(server, "", { expects: /ERR_|Failed/ });
+  await page.getByRole("link", { name: "live" }).waitFor();
+  const held = [];
+  await page.route(/\/watch/, (route) => held.push(route));
+  await page.getByRole("link", { name: "live" }).click();
+  await page.getByText("No trials yet", { exact: true }).waitFor();
+  await server.stop("SIGKILL");
+  for (const one of held) await one.abort();
+  await page.unroute(/\/watch/);
+  await page.getByText("The server does not answer").waitFor();
+  let requests = 0;
+  page.on("request", () => ++requests);
+  await page.waitForTimeout(3000);
+  assert.ok(requests < 20, `${requests} requests in 3 s`);
+  await server.start();
+  await page.getByText("The server does not answer").waitFor({ state: "hidden" });
+  await run(server, 1);
+  await page.getByText("No trials yet", { exact: true }).waitFor({ state: "hidden" });
+  await close(page);
 });

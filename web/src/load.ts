@@ -45,12 +45,19 @@ export interface Part<T> {
 export function usePart<T>(name: string, load: (() => Promise<T>) | undefined) {
   const [part, setPart] = useState<Part<T>>();
   const epoch = session.value;
+  // Two requests for one file are one to the browser: a second that comes before the first has
+  // failed fails with it. So it waits.
+  const asked = useRef<Promise<void>>(Promise.resolve());
   useLayoutEffect(() => {
-    if (part?.name === name && part.value !== null) return;
-    load?.().then(
-      (value) => setPart({ name, value }),
-      () => setPart({ name, value: null }),
-    );
+    if (!load || (part?.name === name && part.value !== null)) return;
+    let stale = false;
+    const set = (value: T | null) => {
+      if (!stale) setPart({ name, value });
+    };
+    asked.current = asked.current.then(load).then(set, () => set(null));
+    return () => {
+      stale = true;
+    };
   }, [name, epoch]);
   return part?.name === name ? part : undefined;
 }

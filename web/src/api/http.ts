@@ -186,10 +186,13 @@ export async function follow(
   abort: AbortSignal,
 ): Promise<void> {
   let last = "";
+  let missed = false; // there may have been changes that nothing will tell
   for (let pause = 500; !abort.aborted; pause = Math.min(pause * 2, 10_000)) {
     try {
       const more: Record<string, string> = last === "" ? {} : { "Last-Event-ID": last };
       const response = await ask(path, { headers: more, abort });
+      if (missed) ++session.value;
+      missed = false;
       const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader();
       const read = messageReader();
       for (;;) {
@@ -210,7 +213,7 @@ export async function follow(
       else if (status === 400 || status === 403 || status === 404) throw error;
       else if (status === 401) return;
     }
-    if (last === "") ++session.value; // what has changed meanwhile is not known
+    missed = last === "";
     await wait(pause, abort);
   }
 }
