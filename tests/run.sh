@@ -310,7 +310,7 @@ tier_web() {
     FAILED+=("web: $name")
   done < <(sed -n 's/^not ok [0-9]* - //p' "$log")
   if [ "$status" != 0 ]; then
-    tail -n 60 "$log"
+    grep -A 14 '^not ok' "$log" || tail -n 60 "$log"
     FAILED+=("web: ended with $status; all of it is in $log")
   else
     echo "ok: $counts tests of the dashboard"

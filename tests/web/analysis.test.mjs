@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import fs from "node:fs";
 import { before, test } from "node:test";
 import { spawnSync } from "node:child_process";
-import { asked, binary, newHome, on, serve, shirabe } from "./harness.mjs";
+import { PATIENCE, asked, binary, newHome, on, serve, shirabe } from "./harness.mjs";
 
 let server;
 const LONG = "a_parameter_whose_name_has_sixty_letters_and_does_not_break".slice(0, 59);
@@ -79,14 +79,25 @@ test("of many parameters those that matter most are drawn, and it is said", asyn
   });
 });
 
+// What the picture says at a place of it, which may move while what stands above it is loaded.
+async function tipOf(contour, x, y) {
+  const tip = contour.locator(".tip");
+  const until = Date.now() + PATIENCE;
+  do {
+    await contour.locator("canvas").hover({ position: { x, y } });
+    const text = await tip.innerText({ timeout: 500 }).catch(() => "");
+    if (text !== "") return text;
+  } while (Date.now() < until);
+  return "";
+}
+
 test("a category of no letters is shown as one, in quotes", async () => {
   await on(server, "#/e/default/empty/analysis", async (page) => {
     const gain = page.getByRole("table", { name: "What brought the gain" });
     await gain.getByText(/(flip|crop) → ""/).waitFor();
     await page.locator(".overlay text", { hasText: '""' }).waitFor();
     const contour = page.getByRole("region", { name: "Two parameters at once" });
-    await contour.locator("canvas").hover({ position: { x: 200, y: 30 } });
-    assert.match(await contour.locator(".tip").innerText(), /aug ""\n/);
+    assert.match(await tipOf(contour, 200, 30), /aug ""\n/);
   });
   await on(server, "#/e/default/empty", async (page) => {
     await page.getByRole("region", { name: /Best trial/ }).getByText('""').waitFor();
@@ -218,16 +229,14 @@ test("the scales of colours have numbers, and a cell of the contour says its val
     const parallel = page.getByRole("region", { name: "Parallel coordinates" });
     // The objectives are the cosines of 0 to 21, the least of them the best.
     await parallel.getByText(/^worst 1 -0\.9\d+ best$/).waitFor();
-    await contour.locator("canvas").hover({ position: { x: 200, y: 100 } });
-    assert.match(await contour.locator(".tip").innerText(),
+    assert.match(await tipOf(contour, 200, 100),
       /^model svm, c 1\.\d+\nloss -?[\d.e-]+\nfrom -?[\d.e-]+ to -?[\d.e-]+ with 90 % prob/);
     await contour.locator("canvas").hover({ position: { x: 20, y: 100 } });
     assert.equal(await contour.locator(".tip").count(), 0);
     // A forest has no c.
     await contour.getByText("blank: no trial can have both").waitFor();
     const { width } = await contour.locator("canvas").boundingBox();
-    await contour.locator("canvas").hover({ position: { x: width - 40, y: 100 } });
-    assert.match(await contour.locator(".tip").innerText(),
+    assert.match(await tipOf(contour, width - 40, 100),
       /^model forest, c [\d.]+\nno trial can have both$/);
     assert.equal(await ink(page, ".contour canvas", { x: [0.7, 0.9], y: [0.1, 0.8] }), 0);
     assert.ok(await ink(page, ".contour canvas", { x: [0.2, 0.4], y: [0.1, 0.8] }) > 1000);
