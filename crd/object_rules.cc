@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "experiment/spec/spec_limits.h"
 #include "schedule/start_decision.h"
 
@@ -84,6 +85,12 @@ const std::vector<Rule>& Rules() {
   return kRules;
 }
 
+// What makes another search of one that has records: Submit refuses it, and so does the API server
+// where it can see it. A field that is left out may be the same by its default.
+constexpr const char* kFixed[] = {"algorithm.algorithmName", "earlyStopping.algorithmName",
+                                  "objective.type", "objective.objectiveMetricName",
+                                  "resumePolicy"};
+
 // Names that are nothing without a letter; and how long each may be.
 constexpr const char* kNames[] = {
     ".parameters[].name", ".objective.objectiveMetricName", ".trialTemplate.trialParameters[].name",
@@ -131,6 +138,27 @@ void Require(OrderedJson& schema, const Rule& rule) {
   schema["x-kubernetes-validations"].push_back(std::move(written));
 }
 
+// has() of each step from `root` to the field, as CEL wants it of what may be absent.
+std::string Has(const std::string& root, const std::string& path) {
+  std::string all, at = root;
+  for (const absl::string_view step : absl::StrSplit(path, '.')) {
+    absl::StrAppend(&at, ".", step);
+    absl::StrAppend(&all, all.empty() ? "" : " && ", "has(", at, ")");
+  }
+  return all;
+}
+
+void Fix(OrderedJson& schema, const std::string& field) {
+  const auto there = [&](const std::string& root) { return Has(root, "spec." + field); };
+  const std::string rule =
+      absl::StrCat("!(", Has("oldSelf", "status.shirabe.uid"), " && ", there("self"), " && ",
+                   there("oldSelf"), ") || self.spec.", field, " == oldSelf.spec.", field);
+  Require(schema, {"", rule,
+                   absl::StrCat("spec.", field, " of an experiment that has begun stays as it is: ",
+                                "its counts, its goal and its ranges may change; to search ",
+                                "otherwise, give a new one another metadata.name")});
+}
+
 }  // namespace
 
 void AddExperimentRules(nlohmann::ordered_json& schema) {
@@ -154,6 +182,7 @@ void AddExperimentRules(nlohmann::ordered_json& schema) {
   for (const Rule& rule : Rules()) {
     if (OrderedJson* found = Find(spec, rule.path)) Require(*found, rule);
   }
+  for (const char* field : kFixed) Fix(schema, field);
 }
 
 void AddScheduleRules(nlohmann::ordered_json& schema) {

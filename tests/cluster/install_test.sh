@@ -211,6 +211,19 @@ check_authors() {
   expect "nor what follows them" has 'onSuccess makes a Job.*may not create jobs.batch' \
     fails author follows
   expect "more trials of the same" author more
+  kubectl -n team wait --for=jsonpath='{.status.shirabe.uid}' --timeout=60s \
+    experiments.kubeflow.org/authored >/dev/null
+  authored program -e 's#loss=0.5#loss=0.4#'
+  expect "not another program" has 'trialSpec of an experiment that has begun stays as it is' \
+    fails kubectl apply -f "$CLUSTER/program.yaml"
+  authored grid -e 's#: random#: grid#'
+  expect "nor another search" has 'algorithmName of an experiment that has begun stays as it is' \
+    fails kubectl apply -f "$CLUSTER/grid.yaml"
+  authored maximize -e 's#minimize#maximize#'
+  expect "nor for another end" has 'objective.type of an experiment that has begun stays as it' \
+    fails kubectl apply -f "$CLUSTER/maximize.yaml"
+  authored aim -e 's#type: minimize#&, goal: 0.1#' -e 's#"-1", max: "1"#"-2", max: "2"#'
+  expect "a goal and a wider range" kubectl apply -f "$CLUSTER/aim.yaml"
   kubectl -n team delete experiments.kubeflow.org authored --timeout=60s >/dev/null
 }
 
