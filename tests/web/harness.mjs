@@ -147,16 +147,18 @@ export async function theBrowser() {
 
 // Files that are not built into the program yet, under the server's own headers.
 async function serveFiles(context, folder) {
+  let policy; // asked for once: the server may be away later
   await context.route(/^http:\/\/127\.0\.0\.1:\d+\/(assets\/[^?]*)?$/, async (route) => {
     const name = new URL(route.request().url()).pathname.slice(1) || "index.html";
-    const { headers } = await fetch(new URL("/", route.request().url()));
+    policy ??= (await fetch(new URL("/", route.request().url()))).headers
+      .get("content-security-policy");
     const types = {
       html: "text/html", js: "text/javascript", css: "text/css", svg: "image/svg+xml",
     };
     await route.fulfill({
       body: fs.readFileSync(path.join(folder, name)),
       contentType: types[name.split(".").at(-1)],
-      headers: { "content-security-policy": headers.get("content-security-policy") },
+      headers: { "content-security-policy": policy },
     });
   });
 }
