@@ -148,11 +148,10 @@ std::string Has(const std::string& root, const std::string& path) {
   return all;
 }
 
-void Fix(OrderedJson& schema, const std::string& field) {
-  const auto there = [&](const std::string& root) { return Has(root, "spec." + field); };
-  const std::string rule =
-      absl::StrCat("!(", Has("oldSelf", "status.shirabe.uid"), " && ", there("self"), " && ",
-                   there("oldSelf"), ") || self.spec.", field, " == oldSelf.spec.", field);
+void ForbidChange(OrderedJson& schema, const std::string& field) {
+  const std::string rule = absl::StrCat("!(", Has("oldSelf", "status.shirabe.uid"), " && ",
+                                        Has("self.spec", field), " && ", Has("oldSelf.spec", field),
+                                        ") || self.spec.", field, " == oldSelf.spec.", field);
   Require(schema, {"", rule,
                    absl::StrCat("spec.", field, " of an experiment that has begun stays as it is: ",
                                 "its counts, its goal and its ranges may change; to search ",
@@ -182,7 +181,7 @@ void AddExperimentRules(nlohmann::ordered_json& schema) {
   for (const Rule& rule : Rules()) {
     if (OrderedJson* found = Find(spec, rule.path)) Require(*found, rule);
   }
-  for (const char* field : kFixed) Fix(schema, field);
+  for (const char* field : kFixed) ForbidChange(schema, field);
 }
 
 void AddScheduleRules(nlohmann::ordered_json& schema) {
