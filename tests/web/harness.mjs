@@ -22,9 +22,8 @@ after(async () => {
 // The exit status of a program that is asked to end. One that does not is killed, and the test
 // fails: nothing waits without an end.
 export async function exited(child) {
-  if (child.exitCode !== null || child.signalCode !== null) {
-    return child.exitCode ?? child.signalCode;
-  }
+  const ended = child.exitCode ?? child.signalCode;
+  if (ended !== null) return ended;
   const status = await new Promise((resolve) => {
     const timer = setTimeout(() => resolve("nothing"), PATIENCE);
     child.once("exit", (code, signal) => {
