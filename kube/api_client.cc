@@ -100,6 +100,7 @@ class ApiClient : public Client {
   StatusOr<Json> Patch(const Ref& ref, PatchType type, const Json& patch,
                        const std::string& subresource) override;
   Status Delete(const Ref& ref, const DeleteOptions& options) override;
+  Status DeleteCollection(const Query& query, const DeleteOptions& options) override;
   Status ReadLog(const Ref& pod, const LogOptions& options,
                  const std::function<bool(std::string_view)>& sink, std::stop_token stop) override;
   Status Watch(const Query& query, const WatchOptions& options,
@@ -213,8 +214,9 @@ StatusOr<Json> ApiClient::List(const Query& query) {
 bool ApiClient::IsGone(const WriteCall& call) {
   static const Resource kNamespaces{"", "v1", "namespaces", "Namespace", /*namespaced=*/false};
   const Ref its_namespace{kNamespaces, "", call.ref.namespace_name};
-  const auto found = Get(call.verb == "create" ? its_namespace : call.ref);
-  if (call.verb != "create" || !found.ok()) return absl::IsNotFound(found.status());
+  const bool one = call.verb != "create" && call.verb != "deletecollection";
+  const auto found = Get(one ? call.ref : its_namespace);
+  if (one || !found.ok()) return absl::IsNotFound(found.status());
   return !Text(*found, {"metadata", "deletionTimestamp"}).empty();
 }
 
@@ -282,6 +284,21 @@ Status ApiClient::Delete(const Ref& ref, const DeleteOptions& options) {
   // What we asked for twice was there the first time.
   if (absl::IsNotFound(answer.status()) && maybe_applied) return absl::OkStatus();
   return answer.status();
+}
+
+Status ApiClient::DeleteCollection(const Query& query, const DeleteOptions& options) {
+  RETURN_IF_ERROR(CheckNames(query.namespace_name, ""));
+  const std::string what = What("delete", query);
+  if (query.namespace_name.empty() || query.label_selector.empty()) {
+    return absl::InvalidArgumentError(what + ": give a namespace and a label selector");
+  }
+  const std::string path =
+      WithQuery(PathOf(query.resource, query.namespace_name, "", ""),
+                {{"labelSelector", query.label_selector}, {"fieldSelector", query.field_selector}});
+  return Write(what, {"deletecollection",
+                      {query.resource, query.namespace_name, ""},
+                      {"DELETE", path, "application/json", Dump(DeleteBody(options))}})
+      .status();
 }
 
 // ---- streams -----------------------------------------------------------------------------------

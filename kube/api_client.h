@@ -85,6 +85,9 @@ class Client {
   virtual StatusOr<Json> Patch(const Ref& ref, PatchType type, const Json& patch,
                                const std::string& subresource) = 0;
   virtual Status Delete(const Ref& ref, const DeleteOptions& options) = 0;
+  // All that a label selector selects in one namespace, by one request; without either
+  // kInvalidArgument, since that would be all there is. The right is `deletecollection`.
+  virtual Status DeleteCollection(const Query& query, const DeleteOptions& options) = 0;
 
   // The log of a container, piece by piece; `sink` returns false to end it. Until the container
   // ends with `follow`, or `stop` is asked for (kCancelled).

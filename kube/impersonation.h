@@ -26,7 +26,7 @@ struct ActingAs {
 
 // What was asked for.
 struct WriteKind {
-  std::string verb;  // create, patch, delete
+  std::string verb;  // create, patch, delete, deletecollection
   Resource resource;
 };
 

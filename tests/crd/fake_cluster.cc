@@ -187,6 +187,11 @@ Status FakeCluster::Delete(const kube::Ref& ref, const kube::DeleteOptions& /*op
   return absl::OkStatus();
 }
 
+Status FakeCluster::DeleteCollection(const kube::Query& /*query*/,
+                                     const kube::DeleteOptions& /*options*/) {
+  return absl::UnimplementedError("not used here");
+}
+
 Status FakeCluster::ReadLog(const kube::Ref& /*pod*/, const kube::LogOptions& /*options*/,
                             const std::function<bool(std::string_view)>& /*sink*/,
                             std::stop_token /*stop*/) {

@@ -46,6 +46,7 @@ class FakeCluster : public kube::Client {
   StatusOr<Json> Patch(const kube::Ref& ref, kube::PatchType type, const Json& patch,
                        const std::string& subresource) override;
   Status Delete(const kube::Ref& ref, const kube::DeleteOptions& options) override;
+  Status DeleteCollection(const kube::Query& query, const kube::DeleteOptions& options) override;
   Status ReadLog(const kube::Ref& pod, const kube::LogOptions& options,
                  const std::function<bool(std::string_view)>& sink, std::stop_token stop) override;
   Status Watch(const kube::Query& query, const kube::WatchOptions& options,

@@ -87,6 +87,7 @@ TEST_F(ImpersonationTest, WritesInANamespaceAreItsAccountsAndReadsAreOurs) {
   ASSERT_TRUE(client_->Create(kActedJobs, JobIn("team")).ok());
   ASSERT_TRUE(client_->Patch(job, PatchType::kMerge, {{"spec", {}}}, "").ok());
   ASSERT_TRUE(client_->Delete(job, {}).ok());
+  ASSERT_TRUE(client_->DeleteCollection({kActedJobs, "team", "a in (b,c)", ""}, {}).ok());
   ASSERT_TRUE(client_->Get(job).ok());
   ASSERT_TRUE(client_->Create(kReviews, {{"metadata", {{"name", "r"}}}}).ok());
   ASSERT_TRUE(client_->Patch({kActedPods, "team", "p"}, PatchType::kMerge, {{"a", 1}}, "").ok());
@@ -96,6 +97,7 @@ TEST_F(ImpersonationTest, WritesInANamespaceAreItsAccountsAndReadsAreOurs) {
               ElementsAre("POST /apis/batch/v1/namespaces/team/jobs" + as,
                           "PATCH /apis/batch/v1/namespaces/team/jobs/a-1-a1" + as,
                           "DELETE /apis/batch/v1/namespaces/team/jobs/a-1-a1" + as,
+                          "DELETE /apis/batch/v1/namespaces/team/jobs" + as,
                           "GET /apis/batch/v1/namespaces/team/jobs/a-1-a1 as -",
                           "POST /apis/authentication.k8s.io/v1/tokenreviews as -",
                           "PATCH /api/v1/namespaces/team/pods/p as -",  // a finalizer of ours
@@ -139,6 +141,8 @@ TEST_F(ImpersonationTest, WhatIsGoneNeedsNoRight) {
   Answer(403, MayNot("delete"));
   Find(404, "");
   EXPECT_TRUE(absl::IsNotFound(client_->Delete({kActedJobs, "team", "a-1-a1"}, {})));
+  Answer(403, MayNot("deletecollection"));
+  EXPECT_TRUE(absl::IsNotFound(client_->DeleteCollection({kActedJobs, "team", "a", ""}, {})));
   Answer(403, MayNot("create"));
   EXPECT_TRUE(absl::IsNotFound(client_->Create(kActedJobs, JobIn("team")).status()));
   Find(200, R"({"metadata": {"deletionTimestamp": "2026-11-26T00:00:00Z"}})");
@@ -154,6 +158,11 @@ TEST_F(ImpersonationTest, NamesThatCouldBeReadAsMoreReachNoServer) {
     const Status made = client_->Create(kActedJobs, JobIn(ns)).status();
     EXPECT_TRUE(absl::IsInvalidArgument(made)) << ns << ": " << made;
     EXPECT_TRUE(absl::IsInvalidArgument(client_->Delete({kActedJobs, ns, "a"}, {}))) << ns;
+    EXPECT_TRUE(absl::IsInvalidArgument(client_->DeleteCollection({kActedJobs, ns, "a", ""}, {})))
+        << ns;
+  }
+  for (const Query& all : {Query{kActedJobs, "", "a=b", ""}, Query{kActedJobs, "team", "", ""}}) {
+    EXPECT_TRUE(absl::IsInvalidArgument(client_->DeleteCollection(all, {})));
   }
   EXPECT_THAT(Asked(), testing::IsEmpty());
 }

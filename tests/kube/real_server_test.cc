@@ -38,6 +38,19 @@ TEST_F(RealServer, CreatesReadsAndDeletes) {
   EXPECT_TRUE(absl::IsNotFound(client_->Delete(At("a"), {})));
 }
 
+TEST_F(RealServer, DeletesWhatALabelSelects) {
+  for (const char* name : {"a", "b", "c"}) {
+    Json map = Map(name, "1");
+    map["metadata"]["labels"]["name"] = name;
+    ASSERT_TRUE(client_->Create(kConfigMaps, map).ok());
+  }
+  EXPECT_EQ(client_->DeleteCollection({kConfigMaps, namespace_, "name in (a,c,d)", ""}, {}),
+            absl::OkStatus());
+  EXPECT_TRUE(absl::IsNotFound(client_->Get(At("a")).status()));
+  EXPECT_TRUE(absl::IsNotFound(client_->Get(At("c")).status()));
+  EXPECT_TRUE(client_->Get(At("b")).ok());
+}
+
 TEST_F(RealServer, GivesMetadataAlone) {
   ASSERT_TRUE(client_->Create(kConfigMaps, Map("a", "1")).ok());
   const auto read = client_->GetMetadata(At("a"));

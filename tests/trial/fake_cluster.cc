@@ -20,9 +20,16 @@ bool HasFinalizers(const Json& object) {
   return object.contains(path) && !object[path].empty();
 }
 
-// "a=b,c,!d": equality, existence and the lack of a label.
+// "a=b,c,!d": equality, existence and the lack of a label; or "a in (b,c)" alone.
 bool Selected(const Json& object, const std::string& selector) {
   const Json labels = object["metadata"].value("labels", Json::object());
+  if (const size_t in = selector.find(" in ("); in != std::string::npos) {
+    const std::vector<std::string> values =
+        absl::StrSplit(selector.substr(in + 5, selector.size() - in - 6), ',');
+    return std::any_of(values.begin(), values.end(), [&](const std::string& value) {
+      return labels.value(selector.substr(0, in), "") == value;
+    });
+  }
   const std::vector<std::string> terms = absl::StrSplit(selector, ',', absl::SkipEmpty());
   for (const std::string& term : terms) {
     const std::vector<std::string> sides = absl::StrSplit(term, absl::MaxSplits('=', 1));
@@ -207,6 +214,21 @@ Status FakeCluster::Delete(const Ref& ref, const DeleteOptions& options) {
   }
   propagations_.push_back(options.propagation);
   MarkDeleted(key, options);
+  return absl::OkStatus();
+}
+
+Status FakeCluster::DeleteCollection(const Query& query, const DeleteOptions& options) {
+  RETURN_IF_ERROR(before("deletecollection", {query.resource, query.namespace_name, ""}));
+  std::lock_guard lock(mutex_);
+  ++calls_["deletecollection"];
+  std::vector<Key> selected;
+  for (const auto& [key, object] : objects_) {
+    if (std::get<0>(key) == query.resource.kind && Matches(query, object)) selected.push_back(key);
+  }
+  for (const Key& key : selected) {
+    propagations_.push_back(options.propagation);
+    MarkDeleted(key, options);
+  }
   return absl::OkStatus();
 }
 

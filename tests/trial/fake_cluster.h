@@ -30,6 +30,7 @@ class FakeCluster : public Client {
   StatusOr<Json> Patch(const Ref& ref, PatchType type, const Json& patch,
                        const std::string& subresource) override;
   Status Delete(const Ref& ref, const DeleteOptions& options) override;
+  Status DeleteCollection(const Query& query, const DeleteOptions& options) override;
   Status ReadLog(const Ref& pod, const LogOptions& options,
                  const std::function<bool(std::string_view)>& sink, std::stop_token stop) override;
   Status Watch(const Query& query, const WatchOptions& options,

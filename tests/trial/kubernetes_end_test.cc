@@ -1,4 +1,4 @@
-// How attempts in a cluster end: by themselves, stopped, preempted, lost; and what is left of them.
+// How attempts in a cluster end: by themselves, stopped, preempted, lost.
 #include <csignal>
 
 #include "base/open_beneath.h"
@@ -444,110 +444,6 @@ TEST_F(KubernetesTest, AnEndThatNoWatchHasToldIsFound) {
   cluster_.BreakWatches(/*expire=*/true);
   EndPod(Nth(1), 7);
   EXPECT_EQ(AwaitEnd(Nth(1)).exit_code, 7);
-}
-
-// ---- what is left -------------------------------------------------------------------------------
-
-TEST_F(KubernetesTest, ForgottenItLeavesNothingInTheCluster) {
-  Run(Nth(1));
-  EndPod(Nth(1), 0);
-  AwaitEnd(Nth(1));
-  EXPECT_TRUE(HasJob(Nth(1)));
-  executor().Forget(Nth(1));
-  executor().Forget(Nth(1));
-  EXPECT_THAT(executor().Observe(kTuning), IsEmpty());
-  EXPECT_TRUE(Await([&] { return cluster_.All(Jobs()).empty() && cluster_.All(Pods()).empty(); }));
-}
-
-TEST_F(KubernetesTest, WhatIsToBeRetainedStaysAndIsFree) {
-  AttemptRequest request = PodRequestFor(Nth(1));
-  request.cluster.trial_template.set_retain(true);
-  ASSERT_TRUE(executor().Start(request).ok());
-  MakePod(Nth(1));
-  RunPod(Nth(1));
-  EndPod(Nth(1), 0);
-  AwaitEnd(Nth(1));
-  executor().Forget(Nth(1));
-  EXPECT_TRUE(Await([&] { return FinalizerAt(PodOf(Nth(1)), kLogFinalizer) < 0; }));
-  EXPECT_TRUE(HasJob(Nth(1)));
-}
-
-// F7: the finalizer's patch fails, once with the patch applied.
-TEST_F(KubernetesTest, LettingGoIsTriedAgain) {
-  Run(Nth(1));
-  EndPod(Nth(1), 0);
-  AwaitEnd(Nth(1));
-  int failures = 2;
-  cluster_.before = [&](const std::string& verb, const kube::Ref&) {
-    if (verb == "patch" && failures-- > 0) return Status(absl::AbortedError("conflict"));
-    return absl::OkStatus();
-  };
-  executor().Forget(Nth(1));
-  EXPECT_TRUE(Await([&] { return cluster_.All(Pods()).empty() && cluster_.All(Jobs()).empty(); }));
-}
-
-// F1: the process died after the end was stored, and before it was forgotten.
-TEST_F(KubernetesTest, WhatNobodyWaitsForAnyMoreIsLetGo) {
-  Run(Nth(1));
-  Run(Nth(2));
-  EndPod(Nth(1), 0);
-  Reopen();
-  executor().Adopt({RecordOf(Nth(2))});
-  executor().Observe(kTuning);
-  EXPECT_TRUE(Await([&] { return cluster_.All(Pods()).size() == 1 && !HasJob(Nth(1)); }));
-  EXPECT_TRUE(HasJob(Nth(2)));
-}
-
-// The same of the last attempt of an experiment that nobody looks at any more: who owns experiments
-// is told, but only of those that were ours.
-TEST_F(KubernetesTest, WhatIsLeftOfAnExperimentThatHasEndedIsTold) {
-  Run(Nth(1));
-  EndPod(Nth(1), 0);
-  AwaitEnd(Nth(1));
-  last_change_.reset();
-  const auto told = [&] {
-    std::lock_guard lock(mutex_);
-    return last_change_ == kTuning;
-  };
-  Reopen();
-  EXPECT_TRUE(Await(told));
-  EXPECT_TRUE(HasJob(Nth(1)));
-  executor().Observe(kTuning);
-  EXPECT_TRUE(Await([&] { return cluster_.All(Pods()).empty() && !HasJob(Nth(1)); }));
-}
-
-TEST_F(KubernetesTest, WhatIsLeftOfSomebodyElsesExperimentStays) {
-  Run(Nth(1));
-  executor_.reset();
-  ASSERT_TRUE(RemoveAll(home_ + "/trials").ok());
-  last_change_.reset();
-  Reopen();
-  Pause(absl::Seconds(3));  // nothing comes that could be waited for; what is ours is told sooner
-  EXPECT_TRUE(HasJob(Nth(1)));
-  std::lock_guard lock(mutex_);
-  EXPECT_FALSE(last_change_.has_value());
-}
-
-TEST_F(KubernetesTest, RemoveFilesTakesWhatIsLeftOfTheExperiment) {
-  Run(Nth(1));
-  cluster_.Put(Claims(), {{"metadata", {{"name", "mine"}, {"namespace", "lab"}}}});
-  cluster_.Put(Claims(), {{"metadata",
-                           {{"name", "tuning-1"},
-                            {"namespace", "lab"},
-                            {"labels",
-                             {{"katib.kubeflow.org/experiment", "tuning"},
-                              {"app.kubernetes.io/managed-by", "shirabe"}}}}}});
-  EXPECT_TRUE(absl::IsFailedPrecondition(executor().RemoveFiles(kTuning, 0)));
-  EndPod(Nth(1), 0);
-  AwaitEnd(Nth(1));
-  Reopen();
-  const std::string dir = executor().Paths(Nth(1)).dir;
-  EXPECT_TRUE(std::filesystem::exists(dir));
-  EXPECT_TRUE(executor().RemoveFiles(kTuning, 0).ok());
-  EXPECT_FALSE(std::filesystem::exists(dir));
-  // "mine", and the one that all trials share.
-  EXPECT_TRUE(Await([&] { return cluster_.All(Claims()).size() == 2; }));
-  EXPECT_TRUE(Await([&] { return cluster_.All(Pods()).empty() && cluster_.All(Jobs()).empty(); }));
 }
 
 }  // namespace

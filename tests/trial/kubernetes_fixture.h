@@ -45,6 +45,7 @@ inline PodTimeouts Impatient() {
   times.ask_events = absl::Milliseconds(20);
   times.events_again = absl::Milliseconds(50);
   times.retry = absl::Milliseconds(30);
+  times.gather = absl::Milliseconds(30);
   times.sync = absl::Milliseconds(100);
   times.orphan = absl::Seconds(2);
   times.prune = absl::Milliseconds(100);

@@ -36,7 +36,10 @@ TEST(PodBuild, AJobIsNamedLabelledOwnedAndTamed) {
   EXPECT_EQ(pod.spec["restartPolicy"], "Never");
   EXPECT_EQ(pod.spec["terminationGracePeriodSeconds"], 15);
   EXPECT_EQ(pod.metadata["finalizers"].dump(), R"(["shirabe.dev/log"])");
-  EXPECT_EQ(pod.metadata["labels"], metadata["labels"]);
+  Json labels = metadata["labels"];
+  EXPECT_EQ(labels[kAttemptIdLabel], AttemptIdOf(built.object));
+  labels.erase(kAttemptIdLabel);  // it selects objects, not pods
+  EXPECT_EQ(pod.metadata["labels"], labels);
   EXPECT_EQ(metadata.dump().find("secret"), std::string::npos);
 }
 

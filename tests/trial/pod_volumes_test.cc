@@ -4,6 +4,7 @@
 #include "absl/strings/escaping.h"
 #include "tests/trial/pod_built.h"
 #include "tests/trial/saved.h"
+#include "trial/host_paths.h"
 
 namespace shirabe::trial {
 namespace {
@@ -405,6 +406,38 @@ TEST(PodBuild, ACustomCollectorThatTakesWhatIsOursIsRefused) {
               HasSubstr("that Shirabe adds"));
   EXPECT_THAT(Refusal(WithCustom(R"({"name": "main"})")),
               HasSubstr("customCollector.name: \"main\" is a container of the trial's own pod"));
+}
+
+// ---- folders of machines ------------------------------------------------------------------------
+
+Status CheckPath(const std::string& path, const std::vector<std::string>& allowed) {
+  v1::CheckpointVolume volume;
+  volume.set_host_path(path);
+  return CheckHostPath(volume, allowed);
+}
+
+TEST(HostPaths, WhatIsOnTheListAndBelowIsAllowed) {
+  for (const char* path : {"/mnt/a", "/mnt/a/", "/mnt/a/b/c"}) {
+    EXPECT_TRUE(CheckPath(path, {"/data", "/mnt/a/"}).ok()) << path;
+  }
+  EXPECT_TRUE(CheckHostPath(v1::CheckpointVolume(), {}).ok());
+}
+
+TEST(HostPaths, NothingElseIs) {
+  for (const char* path : {"/", "/mnt", "/mnt/ab", "/mnt/a/../b", "/mnt/a/..", "/mnt//a", "mnt/a",
+                           "/mnt/./a", "/etc"}) {
+    EXPECT_TRUE(absl::IsInvalidArgument(CheckPath(path, {"/mnt/a"}))) << path;
+  }
+  EXPECT_THAT(Message(CheckPath("/etc", {})),
+              AllOf(HasSubstr("spec.shirabe.checkpoint.volume.hostPath: \"/etc\""),
+                    HasSubstr("allowed: none"), HasSubstr("--allow-host-path")));
+}
+
+TEST(HostPaths, TheListNamesFolders) {
+  EXPECT_TRUE(ValidateHostPath("/mnt/a").ok());
+  for (const char* path : {"", "/", "mnt", "/mnt/..", "/mnt/../etc"}) {
+    EXPECT_FALSE(ValidateHostPath(path).ok()) << path;
+  }
 }
 
 }  // namespace

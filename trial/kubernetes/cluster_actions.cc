@@ -8,6 +8,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "kube/impersonation.h"
 #include "trial/pod/pod_names.h"
 #include "trial/start_error.h"
@@ -179,6 +180,13 @@ Status DeleteObject(kube::Client& client, const kube::Ref& ref, const std::strin
   options.uid = uid;
   const Status status = client.Delete(ref, options);
   return absl::IsAborted(status) ? absl::OkStatus() : UnlessGone(status);
+}
+
+Status DeleteJobsOf(kube::Client& client, const std::string& ns,
+                    const std::vector<std::string>& ids) {
+  const kube::Query query{Jobs(), ns,
+                          absl::StrCat(kAttemptIdLabel, " in (", absl::StrJoin(ids, ","), ")"), ""};
+  return UnlessGone(client.DeleteCollection(query, {}));
 }
 
 Status DeleteAllOf(kube::Client& client, const TrialKey& trial, const ObjectKind& other) {

@@ -87,6 +87,10 @@ Status PublishBoost(kube::Client& client, const Json& object, int boost);
 // Deletes an object and, in the background, its pods. `uid` "" = whichever has the name.
 Status DeleteObject(kube::Client& client, const kube::Ref& ref, const std::string& uid);
 
+// The same for several Jobs of a namespace, by the ids of their attempts, in one request.
+Status DeleteJobsOf(kube::Client& client, const std::string& ns,
+                    const std::vector<std::string>& ids);
+
 // What the object of a trial is, as its template says.
 struct ObjectKind {
   std::string api_version;

@@ -31,6 +31,7 @@ struct PodTimeouts {
   absl::Duration ask_events = absl::Seconds(5);  // of waiting, before events are looked up
   absl::Duration events_again = absl::Seconds(30);
   absl::Duration retry = absl::Seconds(2);    // what the API server did not do
+  absl::Duration gather = absl::Seconds(2);   // Jobs to delete, between two requests
   absl::Duration settle = absl::Minutes(10);  // for all experiments to be owned again, at the start
   absl::Duration orphan = absl::Seconds(20);  // of a pod of no known attempt, before it goes
   absl::Duration stall = absl::Minutes(2);    // of a watch, before it is given up

@@ -15,6 +15,16 @@ namespace {
 
 // Pods that a Job makes while it is being deleted still come, and are let go.
 constexpr absl::Duration kDeletionGracePeriod = absl::Seconds(30);
+constexpr size_t kMostJobs = 64;  // of one request, whose selector is a part of its path
+
+// A Job of an older controller has no label to select it by.
+std::string SelectableId(const std::optional<std::pair<kube::Ref, Json>>& object,
+                         const std::string& uid) {
+  if (!object || object->first.resource.kind != Jobs().kind || UidOf(object->second) != uid) {
+    return "";
+  }
+  return Text(object->second, {"metadata", "labels", kAttemptIdLabel});
+}
 
 }  // namespace
 
@@ -27,6 +37,7 @@ std::vector<Json> HeldPods(const ClusterView& view, const AttemptKey& key) {
 }
 
 void Teardowns::Add(const AttemptKey& key, Object object) {
+  object.id = SelectableId(context_.view->FindObjectOf(key), object.uid);
   const MutexLock lock(mutex_);
   Teardown& teardown = teardowns_[key];
   teardown.object = std::move(object);
@@ -60,8 +71,60 @@ void Teardowns::Continue(const AttemptKey& key) {
 void Teardowns::LetGo(const AttemptKey& key, const Object& object, const std::vector<Json>& held) {
   Status status;
   for (const Json& pod : held) status.Update(RemoveLogFinalizer(*context_.client, pod));
-  if (!object.deleted) status.Update(DeleteObject(*context_.client, object.ref, object.uid));
   if (object.suspend) status.Update(SuspendObject(*context_.client, object.ref, object.uid));
+  if (!object.deleted && !object.id.empty() && status.ok()) return DeleteLater(key);
+  if (!object.deleted) status.Update(DeleteObject(*context_.client, object.ref, object.uid));
+  Finish(key, status);
+}
+
+void Teardowns::DeleteLater(const AttemptKey& key) {
+  {
+    const MutexLock lock(mutex_);
+    batches_[key.trial.experiment.ns].keys.push_back(key);
+  }
+  DeleteDue(context_.clock->Monotonic());
+  context_.wake();
+}
+
+// The first of a namespace at once, those that come soon after it together.
+void Teardowns::DeleteDue(absl::Duration now) {
+  const MutexLock lock(mutex_);
+  for (auto& [ns, batch] : batches_) {
+    if (batch.keys.empty() || now < batch.due) continue;
+    batch.due = now + context_.timeouts.gather;
+    std::vector<std::pair<AttemptKey, Object>> jobs;
+    for (const AttemptKey& key : std::exchange(batch.keys, {})) {
+      const auto found = teardowns_.find(key);
+      if (found != teardowns_.end()) jobs.emplace_back(key, found->second.object);
+      if (jobs.size() < kMostJobs) continue;
+      context_.run([this, jobs = std::exchange(jobs, {})] { DeleteJobs(jobs); });
+    }
+    if (!jobs.empty()) context_.run([this, jobs = std::move(jobs)] { DeleteJobs(jobs); });
+  }
+  std::erase_if(batches_, [&](const auto& entry) {
+    return entry.second.keys.empty() && entry.second.due <= now;
+  });
+}
+
+// By itself where there is one, or where we may not delete several, as after an update that left
+// the roles of an older version.
+void Teardowns::DeleteJobs(const std::vector<std::pair<AttemptKey, Object>>& jobs) {
+  if (jobs.size() > 1) {
+    std::vector<std::string> ids;
+    for (const auto& [key, job] : jobs) ids.push_back(job.id);
+    const Status status =
+        DeleteJobsOf(*context_.client, jobs.front().first.trial.experiment.ns, ids);
+    if (!absl::IsPermissionDenied(status)) {
+      for (const auto& [key, job] : jobs) Finish(key, status);
+      return;
+    }
+  }
+  for (const auto& [key, job] : jobs) {
+    Finish(key, DeleteObject(*context_.client, job.ref, job.uid));
+  }
+}
+
+void Teardowns::Finish(const AttemptKey& key, const Status& status) {
   const MutexLock lock(mutex_);
   const auto found = teardowns_.find(key);
   if (found == teardowns_.end()) return;
@@ -103,6 +166,7 @@ void Teardowns::OnTimer(absl::Duration now) {
     }
   }
   for (const AttemptKey& key : due) Continue(key);
+  DeleteDue(now);
 }
 
 std::optional<absl::Duration> Teardowns::NextDue() const {
@@ -110,6 +174,9 @@ std::optional<absl::Duration> Teardowns::NextDue() const {
   std::optional<absl::Duration> next;
   for (const auto& [key, teardown] : teardowns_) {
     if (teardown.due) next = next ? std::min(*next, *teardown.due) : *teardown.due;
+  }
+  for (const auto& [ns, batch] : batches_) {
+    if (!batch.keys.empty()) next = next ? std::min(*next, batch.due) : batch.due;
   }
   return next;
 }

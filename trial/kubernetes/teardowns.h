@@ -1,13 +1,15 @@
 // What attempts that are not watched any more have left in the cluster: their pods, which wait for
 // us to let go of them, and then their object (Teardowns); and pods whose attempt no one knows
-// (OrphanFinder). Looked at again with each change of a pod. Part of
-// the executor `kubernetes`; thread-safe.
+// (OrphanFinder). Looked at again with each change of a pod. Jobs of a namespace that end within
+// PodTimeouts::gather of each other are deleted by one request. Part of the executor `kubernetes`;
+// thread-safe.
 #pragma once
 
 #include <map>
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/time/time.h"
@@ -28,6 +30,7 @@ class Teardowns {
   struct Object {
     kube::Ref ref;
     std::string uid;
+    std::string id;        // of a Job that can be deleted together with others; else ""
     bool deleted = false;  // it is, or it is to stay: then only its pods are let go
     bool suspend = false;  // it stays, and its operator is to make no pods of it any more
   };
@@ -53,11 +56,22 @@ class Teardowns {
     std::optional<absl::Duration> due;
   };
 
+  // Jobs of one namespace that wait to be deleted together.
+  struct Batch {
+    std::vector<AttemptKey> keys;
+    absl::Duration due = -absl::InfiniteDuration();  // the earliest time of the next request
+  };
+
   void LetGo(const AttemptKey& key, const Object& object, const std::vector<Json>& held);
+  void DeleteLater(const AttemptKey& key);
+  void DeleteDue(absl::Duration now);
+  void DeleteJobs(const std::vector<std::pair<AttemptKey, Object>>& jobs);
+  void Finish(const AttemptKey& key, const Status& status);
 
   const ClusterContext& context_;
   mutable Mutex mutex_;
   std::map<AttemptKey, Teardown> teardowns_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, Batch> batches_ ABSL_GUARDED_BY(mutex_);  // by namespace
 };
 
 // Finds pods of attempts that are not known. A process that dies between closing an attempt in the

@@ -84,7 +84,9 @@ void Annotate(const AttemptRequest& request, const AttemptRecipe& recipe, Json& 
   if (recipe.instrumented) text["instrumented"] = true;
   if (!recipe.collector.empty()) text["collector"] = recipe.collector;
   Json& annotations = ObjectIn(metadata, "annotations");
-  annotations[kAttemptIdAnnotation] = AttemptId(request.key, request.token);
+  const std::string id = AttemptId(request.key, request.token);
+  annotations[kAttemptIdAnnotation] = id;
+  ObjectIn(metadata, "labels")[kAttemptIdLabel] = id;
   annotations[kRecipeAnnotation] = JsonText(text);
 }
 

@@ -70,10 +70,12 @@ constexpr char kExperimentLabel[] = "katib.kubeflow.org/experiment";
 constexpr char kTrialLabel[] = "katib.kubeflow.org/trial";  // name of the trial
 constexpr char kAttemptLabel[] = "shirabe.dev/attempt";     // number of the attempt
 constexpr char kManagedByLabel[] = "app.kubernetes.io/managed-by";
+// AttemptId, of the object alone: several are selected by it, to be deleted by one request.
+constexpr char kAttemptIdLabel[] = "shirabe.dev/attempt-id";
 constexpr char kManager[] = "shirabe";
 
 // Annotations of the object (not of its pods).
-constexpr char kAttemptIdAnnotation[] = "shirabe.dev/attempt-id";  // AttemptId
+constexpr char kAttemptIdAnnotation[] = "shirabe.dev/attempt-id";  // AttemptId as well
 constexpr char kRecipeAnnotation[] = "shirabe.dev/recipe";         // AttemptRecipe, as JSON
 
 // Keeps a pod until its log and cause are stored; the executor takes it off.
