@@ -107,11 +107,16 @@ constexpr absl::Duration kNamespaces = absl::Seconds(10);
 // Trial objects that are written at the same time: an API server that is busy answers after half a
 // second, and an experiment may have hundreds of trials that change.
 constexpr size_t kWriters = 8;
+// Of all experiments together. Where trials come and go faster, the end of a short one is written
+// before that it runs would be; what is old is written all the same.
+constexpr RateLimits kProgressWrites{.requests_per_second = 0.5, .burst = 20};
 
 class CachingSync : public ClusterSync {
  public:
   explicit CachingSync(SyncOptions options)
-      : options_(std::move(options)), queue_(options_.clock, options_.interval) {
+      : options_(std::move(options)),
+        queue_(options_.clock, options_.interval),
+        progress_writes_(kProgressWrites, options_.clock) {
     main_ = std::jthread([this](std::stop_token stop) { Run(stop); });
   }
 
@@ -150,6 +155,7 @@ class CachingSync : public ClusterSync {
   std::unique_ptr<kube::WatchCache> experiments_;
   std::unique_ptr<kube::WatchCache> trials_;
   TaskPool writers_{kWriters};
+  RateLimiter progress_writes_;
   std::unique_ptr<ExperimentSync> sync_;
   std::vector<std::jthread> workers_;
   std::jthread main_;
@@ -231,6 +237,7 @@ void CachingSync::Run(const std::stop_token& stop) {
                                                    .trials = trials_.get(),
                                                    .presence = &index_,
                                                    .writers = &writers_,
+                                                   .progress_writes = &progress_writes_,
                                                    .namespace_name = options_.namespace_name,
                                                    .labelled_only = labelled_only_,
                                                    .instance = options_.instance,

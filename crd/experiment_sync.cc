@@ -26,7 +26,9 @@ using kube::Json;
 constexpr absl::Duration kDependencyRetry = absl::Seconds(30);  // where only another's change helps
 constexpr absl::Duration kTemplateRetry = absl::Seconds(10);
 constexpr absl::Duration kUnsynced = absl::Seconds(2);
-constexpr absl::Duration kSums = absl::Seconds(5);  // between two writes of nothing but counts
+// Between two writes of nothing but counts; and where the budget of such writes is used up.
+constexpr absl::Duration kSums = absl::Seconds(5);
+constexpr absl::Duration kOldSums = absl::Seconds(15);
 constexpr size_t kMaxProblems = 8;
 constexpr char kReconciled[] = "lastReconcileTime";
 
@@ -333,6 +335,14 @@ Status ExperimentSync::FollowSpec(SyncState& tracked, const Json& object,
   return absl::OkStatus();
 }
 
+// For how long counts that have changed are not written yet.
+absl::Duration ExperimentSync::WaitForSums(const SyncState& tracked) {
+  const absl::Duration age = context_.clock->Monotonic() - tracked.put;
+  if (age < kSums) return kSums - age;
+  if (age >= kOldSums || context_.progress_writes->Acquire("").ok()) return absl::ZeroDuration();
+  return std::min(kSums, kOldSums - age);
+}
+
 StatusOr<absl::Duration> ExperimentSync::Follow(SyncState& tracked, const Json& object,
                                                 const v1::Experiment& stored) {
   RETURN_IF_ERROR(FollowSpec(tracked, object, stored));
@@ -342,8 +352,7 @@ StatusOr<absl::Duration> ExperimentSync::Follow(SyncState& tracked, const Json& 
                            {.generation = tracked.generation, .problem = tracked.problem});
   const bool sums =
       tracked.wanted && *tracked.wanted != status && OnlySumsDiffer(*tracked.wanted, status);
-  const absl::Duration wait =
-      sums ? tracked.put + kSums - context_.clock->Monotonic() : absl::ZeroDuration();
+  const absl::Duration wait = sums ? WaitForSums(tracked) : absl::ZeroDuration();
   if (wait <= absl::ZeroDuration()) RETURN_IF_ERROR(PutStatus(tracked, object, std::move(status)));
   const ExperimentKey key = KeyOfObject(object);
   const TrialObjectNames presence = context_.presence->Drain(key);

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "base/clock.h"
+#include "base/rate_limits.h"
 #include "base/task_pool.h"
 #include "client/client.h"
 #include "crd/trial_window.h"
@@ -20,10 +21,12 @@ struct SyncContext {
   kube::WatchCache* trials = nullptr;    // those that we made
   TrialObjectIndex* presence = nullptr;  // of those
   TaskPool* writers = nullptr;           // who waits for the answers about Trial objects
-  std::string namespace_name;            // only this one; "" = all
-  bool labelled_only = false;            // the definitions are not ours
-  std::string instance;                  // this process, for events
-  int finished_trials = 50;              // objects of trials that have ended, for each experiment
+  // Of statuses that tell of no end: where it is used up, those that are not old yet wait.
+  RateLimiter* progress_writes = nullptr;
+  std::string namespace_name;  // only this one; "" = all
+  bool labelled_only = false;  // the definitions are not ours
+  std::string instance;        // this process, for events
+  int finished_trials = 50;    // objects of trials that have ended, for each experiment
 };
 
 }  // namespace shirabe::crd

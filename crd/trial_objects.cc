@@ -22,9 +22,13 @@ constexpr size_t kMaxTrialsPerPass = 64;
 constexpr size_t kMaxDeletesPerPass = 64;
 // Between two looks at how far a running trial is: a phase, or a lost attempt, shows at once.
 constexpr absl::Duration kProgress = absl::Seconds(30);
+// Between two writes of the Suggestion; and where the budget of such writes is used up.
 constexpr absl::Duration kSuggestion = absl::Seconds(30);
+constexpr absl::Duration kOldSuggestion = absl::Seconds(60);
 // A new trial is about to start: that it has not is worth no write of its own so soon.
 constexpr absl::Duration kAboutToStart = absl::Seconds(3);
+// Where the budget of such writes is used up, one is tried again after this.
+constexpr absl::Duration kNextTry = absl::Seconds(5);
 
 // What is worth a write of its own.
 Json Landmarks(const Json& status) {
@@ -207,6 +211,11 @@ Status TrialObjects::TrialWrite::PutStatus(const ObjectJson& wanted, const Json&
     again = shown.written + patience - now;
     return absl::OkStatus();
   }
+  const bool old = now >= shown.written + kProgress;
+  if (!HasEnded(trial) && !old && !pass.context.progress_writes->Acquire("").ok()) {
+    again = std::min(kNextTry, shown.written + kProgress - now);
+    return absl::OkStatus();
+  }
   shown.written = now;
   const Json object = {
       {"apiVersion", kApiVersion},
@@ -248,6 +257,11 @@ Status TrialObjects::PutSuggestion(Pass& pass) {
   const bool ended = experiment::IsEnded(pass.experiment);
   if (suggestion_ && !ended && now < suggested_ + kSuggestion) {
     pass.Again(suggested_ + kSuggestion - now);
+    return absl::OkStatus();
+  }
+  if (suggestion_ && !ended && now < suggested_ + kOldSuggestion &&
+      !pass.context.progress_writes->Acquire("").ok()) {
+    pass.Again(std::min(kNextTry, suggested_ + kOldSuggestion - now));
     return absl::OkStatus();
   }
   const auto apply = [&](const Json& object, const char* subresource) {

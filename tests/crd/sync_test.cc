@@ -450,6 +450,27 @@ TEST_F(SyncTest, ATrialThatIsAboutToStartIsShownWithoutAStatusFirst) {
   EXPECT_TRUE(cluster_.Await([&] { return phase("digits-2") == "Pending"; }));
 }
 
+// Where many start at once, that they run waits for its turn; that they have ended does not.
+TEST_F(SyncTest, WhatTellsOfNoEndIsWrittenWithinABudget) {
+  constexpr int64_t kTrials = 60;
+  PutOwned();
+  for (int64_t number = 1; number <= kTrials; ++number) PutTrial(number, v1::TRIAL_RUNNING);
+  DefineAndStart();
+  const absl::Duration began = RealClock()->Monotonic();
+  const auto in = [&](const std::string& phase) {
+    const std::vector<Json> all = cluster_.All("trials");
+    return std::count_if(all.begin(), all.end(), [&](const Json& trial) {
+      return Text(trial, {"status", "shirabe", "phase"}) == phase;
+    });
+  };
+  ASSERT_TRUE(cluster_.Await([&] { return cluster_.All("trials").size() == kTrials; }));
+  ASSERT_TRUE(cluster_.Await([&] { return in("Running") >= 10; }));
+  const double seconds = absl::ToDoubleSeconds(RealClock()->Monotonic() - began);
+  EXPECT_LE(in("Running"), 21 + seconds / 2);
+  for (int64_t number = 1; number <= kTrials; ++number) PutTrial(number, v1::TRIAL_FAILED);
+  EXPECT_TRUE(cluster_.Await([&] { return in("Running") == 0 && in("Failed") > 0; }));
+}
+
 // More than is written in one go, and most of it changes all the time.
 TEST_F(SyncTest, OldTrialsHaveTheirTurnWhileNewOnesChangeWithoutEnd) {
   PutOwned();
