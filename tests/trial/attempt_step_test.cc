@@ -112,6 +112,20 @@ TEST_F(AttemptStepTest, ADeletedPodEndsThoughItsConditionWillNeverHold) {
   }
 }
 
+// ---- pods of which none is the primary one ------------------------------------------------------
+
+TEST_F(AttemptStepTest, PodsWithoutThePrimaryLabelsAreSaidOnceTheyHaveBeenThereForAWhile) {
+  attempt_.recipe.primary_labels = {{"role", "chief"}};
+  SetPod(PodSample().Running().pod);
+  const std::string name = kube::NameOf(facts_.pods[0]);
+  EXPECT_EQ(StepOn().observed.waiting, "") << "that pod may come last";
+  const std::string waiting = StepOn(timeouts_.ask_events).observed.waiting;
+  EXPECT_THAT(waiting, testing::HasSubstr("none of its pods (" + name + ")"));
+  EXPECT_THAT(waiting, testing::HasSubstr("role=chief (primaryPodLabels)"));
+  facts_.pods[0]["metadata"]["labels"]["role"] = "chief";
+  EXPECT_EQ(StepOn().observed.waiting, "");
+}
+
 // ---- nodes --------------------------------------------------------------------------------------
 
 TEST_F(AttemptStepTest, ASilentNodeIsDeadOnlyOnceItsSidecarIsSilentToo) {

@@ -254,7 +254,8 @@ void Stepper::Wait(PodVerdict& verdict) {
 void Stepper::Prepare(const WaitingFacts& facts) {
   const absl::Duration worth_a_word = *step_.progress.waiting_since + timeouts_.ask_events;
   if (facts_.now < worth_a_word) return CheckAt(worth_a_word);
-  if (const auto preparing = WhyPreparing(facts)) step_.observed.waiting = preparing->text;
+  const auto why = facts.pod ? WhyPreparing(facts) : WhyNoPrimary(facts_.pods, attempt_.recipe);
+  if (why) step_.observed.waiting = why->text;
 }
 
 void Stepper::ScheduleEventLookup() {

@@ -5,7 +5,6 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "trial/pod/pod_names.h"
 
 namespace shirabe::trial {
 namespace {
@@ -353,6 +352,19 @@ std::optional<PodWaiting> WhyPreparing(const WaitingFacts& facts) {
                  absl::StrCat("the image ", Text(*next, {"image"}), " of its container ",
                               Text(*next, {"name"}), " is being pulled on ", node, since),
                  "");
+}
+
+std::optional<PodWaiting> WhyNoPrimary(const std::vector<Json>& pods, const AttemptRecipe& recipe) {
+  if (pods.empty()) return std::nullopt;
+  std::vector<std::string> names;
+  for (const Json& pod : pods) names.push_back(kube::NameOf(pod));
+  std::string labels = absl::StrJoin(recipe.primary_labels, ",", absl::PairFormatter("="));
+  if (!labels.empty()) labels = absl::StrCat(" and the labels ", labels, " (primaryPodLabels)");
+  return Patient("NoPrimaryPod",
+                 absl::StrCat("none of its pods (", absl::StrJoin(names, ", "),
+                              ") is the one whose program counts: that has a container ",
+                              recipe.primary_container, " (primaryContainerName)", labels),
+                 "See what they have with kubectl get pods --show-labels.");
 }
 
 std::optional<PodWaiting> WhyWaiting(const WaitingFacts& facts) {

@@ -9,6 +9,7 @@
 
 #include "absl/time/time.h"
 #include "base/text/json_fields.h"
+#include "trial/pod/pod_names.h"
 
 namespace shirabe::trial {
 
@@ -41,6 +42,11 @@ std::optional<PodWaiting> WhyWaiting(const WaitingFacts& facts);
 // pulled. Worth a word once it has lasted a while. nullopt before there is a node, and once the
 // primary container runs.
 std::optional<PodWaiting> WhyPreparing(const WaitingFacts& facts);
+
+// Where it has pods, but none whose program counts: they lack the labels of primaryPodLabels, or a
+// container of that name. Worth a word once it has lasted a while, since an operator may make that
+// pod last. nullopt where it has no pods.
+std::optional<PodWaiting> WhyNoPrimary(const std::vector<Json>& pods, const AttemptRecipe& recipe);
 
 // The same for an object that the API server refused to create: quota, admission webhooks, RBAC.
 PodWaiting WhyRefused(const std::string& server_words);
