@@ -203,7 +203,14 @@ TEST(PodBuild, ACollectorsFileInOurOwnFoldersNeedsNoMount) {
 
 TEST(PodBuild, ACollectorsFileThatWouldHideTheProgramIsRefused) {
   EXPECT_THAT(Refusal(WithFile("metrics.log")), HasSubstr("workingDir"));
-  EXPECT_THAT(Refusal(WithFile("/metrics.log")), HasSubstr("would hide"));
+  for (const char* path : {"/metrics.log", "/etc/metrics.log", "/usr/m", "/usr/lib/m", "/proc/1/m",
+                           "/sys/m", "/dev/m", "/var/m", "/run/secrets/a/m"}) {
+    EXPECT_THAT(Refusal(WithFile(path)), HasSubstr("would hide")) << path;
+  }
+  for (const char* path :
+       {"/etc/app/m", "/dev/shm/m", "/var/log/m", "/usr/src/app/m", "/run/m/m"}) {
+    EXPECT_TRUE(BuildAttemptObject(WithFile(path), Options(), {}).ok()) << path;
+  }
   Json object = Json::parse(kJob);
   object["spec"]["template"]["spec"]["containers"][0]["workingDir"] = "/app";
   EXPECT_THAT(Refusal(WithFile("metrics.log", object.dump())), HasSubstr("would hide"));

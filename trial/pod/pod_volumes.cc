@@ -1,5 +1,7 @@
 #include "trial/pod/pod_volumes.h"
 
+#include <algorithm>
+#include <array>
 #include <filesystem>
 #include <set>
 
@@ -27,6 +29,19 @@ constexpr char kCollectorField[] = "spec.metricsCollectorSpec.source.fileSystemP
 
 bool Holds(const std::string& folder, const std::string& path) {
   return path == folder || folder == "/" || absl::StartsWith(path, folder + "/");
+}
+
+// Whether no program would start, or no container at all, with an empty volume in place of this
+// folder: it is, or has in it, one that images have their programs in, or one of the kernel's or of
+// the kubelet's.
+bool IsOfTheSystem(const std::string& folder) {
+  constexpr std::array kNeeded = {"/bin",  "/dev",     "/etc",     "/lib",      "/lib64",
+                                  "/sbin", "/usr/bin", "/usr/lib", "/usr/local"};
+  constexpr std::array kForeign = {"/proc", "/sys", "/run/secrets", "/var/run/secrets"};
+  const auto holds = [&](const char* one) { return Holds(folder, one); };
+  return std::any_of(kNeeded.begin(), kNeeded.end(), holds) ||
+         std::any_of(kForeign.begin(), kForeign.end(),
+                     [&](const char* one) { return holds(one) || Holds(one, folder); });
 }
 
 std::string Normal(const std::string& path) {
@@ -175,7 +190,7 @@ Status AddCollector(const AttemptRequest& request, const Json& container, const 
   if (!mount.is_null()) return ShareUserMount(mount, volumes);
   const std::string folder = FolderOf(request.cluster.collector, path);
   const std::string program = Normal(Text(container, {"workingDir"}));
-  if (folder == "/" || (!program.empty() && Holds(folder, program))) {
+  if (IsOfTheSystem(folder) || (!program.empty() && Holds(folder, program))) {
     return InvalidField(
         kCollectorField,
         absl::StrCat("is in ", folder, ", and sharing that folder with the sidecar ",
