@@ -30,6 +30,7 @@ patch experiments.kubeflow.org --subresource=status -n team
 create trials.kubeflow.org -n team
 create jobs.batch -n team
 delete jobs.batch -n team
+deletecollection jobs.batch -n team
 patch pods -n team
 get pods --subresource=log -n team
 watch nodes
