@@ -44,8 +44,7 @@ inline PodTimeouts Impatient() {
   times.stop_ack_timeout = absl::Milliseconds(200);
   times.ask_events = absl::Milliseconds(20);
   times.events_again = absl::Milliseconds(50);
-  times.retry = absl::Milliseconds(30);
-  times.gather = absl::Milliseconds(30);
+  times.retry = times.gather = absl::Milliseconds(30);
   times.sync = absl::Milliseconds(100);
   times.orphan = absl::Seconds(2);
   times.prune = absl::Milliseconds(100);
