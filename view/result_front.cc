@@ -15,6 +15,7 @@
 #include "experiment/spec/trial_result.h"
 #include "suggestion/pareto/dominance.h"
 #include "trial/trial_template.h"
+#include "view/record_rows.h"
 
 namespace shirabe::view {
 namespace {

@@ -15,6 +15,7 @@
 #include "trial/trial_template.h"
 #include "view/best_trial.h"
 #include "view/record_rows.h"
+#include "view/text_table.h"
 
 namespace shirabe::cmd {
 namespace {

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/printable.h"
 #include "base/sha256.h"
+#include "trial/checkpoint/checkpoint_copy.h"
 #include "trial/checkpoint/checkpoint_folder.h"
 #include "trial/gjson/gjson.h"
 #include "trial/pod/operator_kinds.h"

@@ -7,6 +7,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "kube/json_access.h"
 #include "trial/pod/pod_names.h"
 
 namespace shirabe::trial {
