@@ -60,16 +60,26 @@ double SumOfProducts(const MatrixXd& a, const MatrixXd& b) {
   return 2 * below + a.diagonal().dot(b.diagonal());
 }
 
-MatrixXd Hamming(const Theta& theta, const Inputs& a, const Inputs& b) {
+// k_u, column by column, which then stays in the processor's nearest cache. Above the diagonal 0
+// where only what is below it counts.
+MatrixXd Hamming(const Theta& theta, const Inputs& a, const Inputs& b, Part part = Part::kAll) {
+  const ArrayXd weights = (-theta.values.segment(b.numeric(), a.categorical()).array()).exp();
   MatrixXd k = MatrixXd::Zero(a.rows(), b.rows());
-  for (int c = 0; c < a.categorical(); ++c) {
-    const double weight = std::exp(-theta.values[b.numeric() + c]);
-    for (Index j = 0; j < b.rows(); ++j) {
-      const double category = b.u(j, c);
-      for (Index i = 0; i < a.rows(); ++i) k(i, j) += a.u(i, c) != category ? weight : 0;
+  ArrayXd differences(a.rows()), decays(a.rows());
+  for (Index j = 0; j < k.cols(); ++j) {
+    const Index first = part == Part::kLower ? j : 0, count = k.rows() - first;
+    auto sums = differences.head(count);
+    sums.setZero();
+    for (int c = 0; c < a.categorical(); ++c) {
+      const double weight = weights[c], category = b.u(j, c);
+      const double* const u = a.u.col(c).data() + first;
+      for (Index i = 0; i < count; ++i) differences[i] += u[i] != category ? weight : 0;
     }
+    sums = sums.min(kFarthestDecay);
+    for (Index i = 0; i < count; ++i) decays[i] = Decay(differences[i]);
+    k.col(j).tail(count) = decays.head(count);
   }
-  return (-k.array()).exp();
+  return k;
 }
 
 // How k depends on its parts: k = constant parts of k_x and k_u by `sum`, both by `product`.
@@ -157,7 +167,7 @@ void Covariances::With(const Inputs& b, MatrixXd& k) const {
 Gram::Gram(const Theta& theta, const Inputs& a) : theta_(theta), inputs_(a) {
   const bool numeric = a.numeric() > 0, categorical = a.categorical() > 0;
   const double scale = theta.scale();
-  if (categorical) k_u_ = Hamming(theta, a, a);
+  if (categorical) k_u_ = Hamming(theta, a, a, Part::kLower);
   if (!numeric) {
     k_ = k_u_slope_ = scale * k_u_;
     return;
@@ -191,17 +201,19 @@ VectorXd Gram::Pullback(const MatrixXd& weights) const {
       gradient[j] = -2 * (sums.dot(z_.col(j).cwiseAbs2()) - z_.col(j).dot(qz.col(j)));
     }
   }
-  for (int j = 0; j < c; ++j) {
-    // ∂k_u/∂log ℓ_j = k_u [u_j ≠ u'_j] / ℓ_j.
-    const auto& u = inputs_.u.col(j);
-    double sum = 0;
-    for (Index b = 0; b < u.size(); ++b) {
-      for (Index a = b + 1; a < u.size(); ++a) {
-        if (u[a] != u[b]) sum += weights(a, b) * k_u_slope_(a, b);
-      }
+  // ∂k_u/∂log ℓ_j = k_u [u_j ≠ u'_j] / ℓ_j.
+  ArrayXd q(weights.rows()), different(weights.rows());
+  for (Index b = 0; c > 0 && b + 1 < weights.cols(); ++b) {
+    const Index count = weights.rows() - b - 1;
+    q.head(count) = weights.col(b).tail(count).array() * k_u_slope_.col(b).tail(count).array();
+    for (int j = 0; j < c; ++j) {
+      const double* const u = inputs_.u.col(j).data() + b + 1;
+      const double category = inputs_.u(b, j);
+      for (Index i = 0; i < count; ++i) different[i] = u[i] != category ? q[i] : 0;
+      gradient[p + j] += different.head(count).sum();
     }
-    gradient[p + j] = sum * std::exp(-theta_.values[p + j]);
   }
+  gradient.segment(p, c).array() *= (-theta_.values.segment(p, c).array()).exp();
   gradient[p + c] = 0.5 * SumOfProducts(weights, k_);
   if (p > 0 && c > 0) gradient[p + c + 2] = 0.5 * SumOfProducts(weights, mix_slope_);
   return gradient;
