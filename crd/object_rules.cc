@@ -87,9 +87,19 @@ const std::vector<Rule>& Rules() {
 
 // What makes another search of one that has records: Submit refuses it, and so does the API server
 // where it can see it. A field that is left out may be the same by its default.
-constexpr const char* kFixed[] = {"algorithm.algorithmName", "earlyStopping.algorithmName",
-                                  "objective.type", "objective.objectiveMetricName",
-                                  "resumePolicy"};
+constexpr const char* kFixed[] = {"algorithm.algorithmName",
+                                  "algorithm.algorithmSettings",
+                                  "earlyStopping.algorithmName",
+                                  "earlyStopping.algorithmSettings",
+                                  "objective.type",
+                                  "objective.objectiveMetricName",
+                                  "resumePolicy",
+                                  "trialTemplate.primaryContainerName",
+                                  "trialTemplate.trialParameters",
+                                  "trialTemplate.successCondition",
+                                  "trialTemplate.failureCondition",
+                                  "metricsCollectorSpec.collector.kind",
+                                  "shirabe"};
 
 // Names that are nothing without a letter; and how long each may be.
 constexpr const char* kNames[] = {

@@ -180,8 +180,9 @@ author() { kubectl --as=system:serviceaccount:team:author apply -f "$CLUSTER/$1.
 
 # authored FILE SED…
 authored() {
-  small_experiment authored random | sed -e 's/namespace: default/namespace: team/' "${@:2}" \
-    >"$CLUSTER/$1.yaml"
+  small_experiment authored random | sed -e 's/namespace: default/namespace: team/' \
+    -e 's#algorithmName: random#&, algorithmSettings: [{name: random_state, value: "1"}]#' \
+    -e 's#^spec:#&\n  shirabe: {seed: 1}#' "${@:2}" >"$CLUSTER/$1.yaml"
 }
 
 check_authors() {
@@ -193,7 +194,7 @@ check_authors() {
   authored pods -e 's#batch/v1#v1#' -e 's#kind: Job#kind: Pod#'
   authored follows -e 's#batch/v1#v1#' -e 's#kind: Job#kind: Pod#' \
     -e 's#name: authored#name: late#' \
-    -e 's#^spec:#&\n  shirabe: {onSuccess: {job: {apiVersion: batch/v1, kind: Job}}}#'
+    -e 's#shirabe: {#&onSuccess: {job: {apiVersion: batch/v1, kind: Job}}, #'
   authored more -e 's#maxTrialCount: 3#maxTrialCount: 4#'
   expect "who may make no Jobs" has 'may not create jobs.batch in namespace team' \
     fails author jobs
@@ -220,6 +221,15 @@ check_authors() {
   authored grid -e 's#: random#: grid#'
   expect "nor another search" has 'algorithmName of an experiment that has begun stays as it is' \
     fails kubectl apply -f "$CLUSTER/grid.yaml"
+  authored setting -e 's#value: "1"#value: "2"#'
+  expect "nor with another setting" has 'Settings of an experiment that has begun stays as it is' \
+    fails kubectl apply -f "$CLUSTER/setting.yaml"
+  authored seed -e 's#seed: 1#seed: 2#'
+  expect "nor another seed" has 'spec.shirabe of an experiment that has begun stays as it is' \
+    fails kubectl apply -f "$CLUSTER/seed.yaml"
+  authored parameter -e 's#reference: x#&, description: other#'
+  expect "nor other parameters" has 'trialParameters of an experiment that has begun stays as it' \
+    fails kubectl apply -f "$CLUSTER/parameter.yaml"
   authored maximize -e 's#minimize#maximize#'
   expect "nor for another end" has 'objective.type of an experiment that has begun stays as it' \
     fails kubectl apply -f "$CLUSTER/maximize.yaml"
