@@ -9,7 +9,9 @@
 #       cluster has once run: kubectl apply --server-side -k deploy/kubernetes/administrator
 #
 #   --image IMAGE         where nodes find it, as registry.example.com/shirabe:0.2 (deploy/image.sh)
-#   --storage-class NAME  of the volume with the database; without it the cluster's default class
+#   --storage-class NAME  of the volume with the database; without it that of the volume that is
+#                         there, or the cluster's default class
+#   --force-conflicts     takes over what was edited by hand (kubectl edit) since the last time
 #   --print               only shows the manifests
 #
 # SECONDS_TO_WAIT: how long it may take to be ready (default 180).
@@ -31,14 +33,18 @@ fail() {
 IMAGE=
 NAMESPACE=shirabe-system
 FOLDER=$HERE
+OVERLAY=
+ALONE=
 STORAGE_CLASS=
+FORCE=
 PRINT=
 while [ $# -gt 0 ]; do
   case $1 in
     --image) IMAGE=${2:-} && shift ;;
-    --overlay) FOLDER=$HERE/overlays/${2:-} && shift ;;
-    --one-namespace) NAMESPACE=${2:-} FOLDER=$HERE/overlays/one-namespace && shift ;;
+    --overlay) OVERLAY=${2:-} FOLDER=$HERE/overlays/${2:-} && shift ;;
+    --one-namespace) NAMESPACE=${2:-} ALONE=1 FOLDER=$HERE/overlays/one-namespace && shift ;;
     --storage-class) STORAGE_CLASS=${2:-} && shift ;;
+    --force-conflicts) FORCE=--force-conflicts ;;
     --print) PRINT=1 ;;
     *) usage ;;
   esac
@@ -49,8 +55,16 @@ done
   fail "--image IMAGE is missing, or is not one: '$IMAGE'"
 [[ $NAMESPACE =~ ^[a-z0-9]([-a-z0-9]*[a-z0-9])?$ ]] || fail "'$NAMESPACE' is not a namespace"
 [[ $STORAGE_CLASS =~ ^[-.a-z0-9]*$ ]] || fail "'$STORAGE_CLASS' is not a StorageClass"
+[ -z "$ALONE" ] || [ -z "$OVERLAY" ] || fail "--overlay and --one-namespace exclude each other"
+[ "$OVERLAY" != one-namespace ] || fail "give --one-namespace NAMESPACE for that overlay"
 [ -f "$FOLDER/kustomization.yaml" ] ||
   fail "there is no overlay ${FOLDER##*/}; there are: $(cd "$HERE/overlays" && echo *)"
+
+# That of a claim stays as it is; to leave it out would be to change it.
+if [ -z "$STORAGE_CLASS$PRINT" ]; then
+  STORAGE_CLASS=$(kubectl -n "$NAMESPACE" get pvc shirabe-home \
+    -o 'jsonpath={.spec.storageClassName}' 2>/dev/null || true)
+fi
 
 # What `kustomize edit` would write, around the folder, and elsewhere than in it.
 WORK=$(mktemp -d)
@@ -63,7 +77,7 @@ if [[ ${name##*/} == *:* ]]; then
   name=${name%:*}
 fi
 {
-  echo "namespace: $NAMESPACE"
+  [ -z "$ALONE" ] || echo "namespace: $NAMESPACE"
   echo "resources: ['$(realpath --relative-to="$(realpath "$WORK")" "$FOLDER")']"
   echo "images:"
   echo "  - name: shirabe"
@@ -104,10 +118,31 @@ explain() {
   kubectl -n "$NAMESPACE" logs deployment/shirabe-controller --tail=5 >&2 2>/dev/null || true
 }
 
-kubectl apply --server-side -f "$WORK/install.yaml"
+# Objects of an overlay that is not asked for any more stay, with the rights that they give.
+left_over() {
+  local which='{range .items[*]}{.kind}/{.metadata.name}{"\n"}{end}' kind
+  kubectl get -f "$WORK/install.yaml" -o "jsonpath=$which" 2>/dev/null | sort >"$WORK/made"
+  for kind in services networkpolicies roles rolebindings configmaps; do
+    kubectl -n "$NAMESPACE" get "$kind" -l app.kubernetes.io/part-of=shirabe -o "jsonpath=$which" \
+      2>/dev/null || true
+  done >"$WORK/there"
+  for kind in clusterroles clusterrolebindings validatingadmissionpolicies \
+    validatingadmissionpolicybindings mutatingadmissionpolicies mutatingadmissionpolicybindings; do
+    [ -n "$ALONE" ] || kubectl get "$kind" -l app.kubernetes.io/part-of=shirabe \
+      -o "jsonpath=$which" 2>/dev/null || true
+  done >>"$WORK/there"
+  sort "$WORK/there" | comm -13 "$WORK/made" - | paste -sd' '
+}
+
+kubectl apply --server-side $FORCE -f "$WORK/install.yaml" ||
+  fail "not all of it was applied. What was edited by hand belongs into an overlay of your own" \
+    "(--print shows the manifests); --force-conflicts puts it back"
 kubectl -n "$NAMESPACE" rollout status deployment/shirabe-controller \
   --timeout="${SECONDS_TO_WAIT:-180}s" >&2 || {
   explain
   fail "it is not ready; apply it again once that is mended, or: uninstall.sh"
 }
+left=$(left_over)
+[ -z "$left" ] ||
+  say "not of this install, but of another or an earlier one, kubectl delete takes it away: $left"
 say "ready in namespace $NAMESPACE: kubectl apply -f deploy/examples/digits.yaml"

@@ -328,6 +328,11 @@ step "every overlay renders, and a real API server takes it"
 for overlay in "$SOURCE"/deploy/kubernetes/{.,crds,administrator,overlays/*/}; do
   kubectl kustomize "$overlay" >"$CLUSTER/rendered.yaml"
 done
+for overlay in postgres beside-katib katib-clients trial-account; do
+  "$HERE/cluster.sh" exec "$CLUSTER" "$SOURCE/deploy/kubernetes/install.sh" --image shirabe:1 \
+    --overlay "$overlay" --print >"$CLUSTER/$overlay.yaml"
+done
+expect "what is Katib's stays there" grep -q 'namespace: kubeflow' "$CLUSTER/katib-clients.yaml"
 kubectl create namespace team >/dev/null
 cluster load "$("$HERE/images.sh" tiny)"
 install_shirabe
@@ -446,4 +451,13 @@ expect "whose the volume must be" has 'as uid 65532' \
   eval '! WAIT=15 install_one --storage-class shirabe-test 2>&1'
 chown 65532:65532 "$CLUSTER/one-home"
 install_one --storage-class shirabe-test
+step "again, after an edit by hand, and without the class of its volume"
+kubectl -n one create role left --verb=get --resource=pods >/dev/null
+kubectl -n one label role left app.kubernetes.io/part-of=shirabe >/dev/null
+one kubectl -n one patch deployment shirabe-controller --type=json -p '[{"op": "add",
+  "path": "/spec/template/spec/containers/0/args/-", "value": "--verbose"}]' >/dev/null
+expect "what to do with the edit" has 'overlay of your own.*--force-conflicts' \
+  eval '! install_one 2>&1'
+expect "what is not of it" has 'earlier one, kubectl delete takes it away: Role/left' \
+  eval 'install_one --force-conflicts 2>&1'
 check_one_namespace
