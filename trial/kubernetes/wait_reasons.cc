@@ -16,6 +16,7 @@ constexpr absl::Duration kImagePullTimeout = absl::Minutes(10);
 constexpr absl::Duration kConfigTimeout = absl::Minutes(5);
 constexpr absl::Duration kVolumeTimeout = absl::Minutes(15);
 constexpr size_t kMaxWords = 500;
+constexpr size_t kMostNames = 5;  // of pods, in a sentence
 
 std::string Cut(const std::string& words) {
   return words.size() <= kMaxWords ? words : words.substr(0, kMaxWords) + "…";
@@ -358,7 +359,10 @@ std::optional<PodWaiting> WhyPreparing(const WaitingFacts& facts) {
 std::optional<PodWaiting> WhyNoPrimary(const std::vector<Json>& pods, const AttemptRecipe& recipe) {
   if (pods.empty()) return std::nullopt;
   std::vector<std::string> names;
-  for (const Json& pod : pods) names.push_back(kube::NameOf(pod));
+  for (size_t i = 0; i < std::min(pods.size(), kMostNames); ++i) {
+    names.push_back(kube::NameOf(pods[i]));
+  }
+  if (pods.size() > kMostNames) names.push_back("…");
   std::string labels = absl::StrJoin(recipe.primary_labels, ",", absl::PairFormatter("="));
   if (!labels.empty()) labels = absl::StrCat(" and the labels ", labels, " (primaryPodLabels)");
   return Patient("NoPrimaryPod",
