@@ -15,7 +15,7 @@
 #include "experiment/spec/trial_result.h"
 #include "suggestion/pareto/dominance.h"
 #include "trial/trial_template.h"
-#include "view/record_rows.h"
+#include "view/text_table.h"
 
 namespace shirabe::view {
 namespace {
@@ -120,7 +120,7 @@ std::vector<std::string> ObjectiveNames(const v1::ExperimentSpec& spec) {
 
 std::string FrontTable(const v1::Experiment& experiment, bool with_header, int most) {
   const v1::ResultFront& front = experiment.status().shirabe().front();
-  Cells header = {"TRIAL"};
+  std::vector<std::string> header = {"TRIAL"};
   for (std::string& name : ObjectiveNames(experiment.spec())) header.push_back(std::move(name));
   for (const auto& parameter : experiment.spec().parameters()) header.push_back(parameter.name());
   const size_t columns = header.size();
@@ -128,7 +128,7 @@ std::string FrontTable(const v1::Experiment& experiment, bool with_header, int m
   const int shown = std::min(most, front.trials_size());
   for (int i = 0; i < shown; ++i) {
     const v1::FrontTrial& trial = front.trials(i);
-    Cells cells = {trial.trial_name()};
+    std::vector<std::string> cells = {trial.trial_name()};
     for (const double value : trial.values()) cells.push_back(client::ShortNumber(value));
     for (const v1::Assignment& assignment : trial.parameter_assignments()) {
       cells.push_back(trial::FormatAssignment(assignment));
