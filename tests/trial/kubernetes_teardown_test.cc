@@ -122,6 +122,22 @@ TEST_F(KubernetesTest, WhatNobodyWaitsForAnyMoreIsLetGo) {
   EXPECT_TRUE(HasJob(Nth(2)));
 }
 
+// F1: the process died while a Job, of whose pods nothing was left, waited to be deleted.
+TEST_F(KubernetesTest, AJobWithoutPodsThatNobodyKnowsGoesUnlessItIsRetained) {
+  Run(Nth(1));
+  Run(Nth(2));
+  AttemptRequest request = PodRequestFor(Nth(3));
+  request.cluster.trial_template.set_retain(true);
+  ASSERT_TRUE(executor().Start(request).ok());
+  cluster_.Remove(PodRef(Nth(1)), /*force=*/true);
+  Reopen();
+  executor().Adopt({RecordOf(Nth(2))});
+  executor().Observe(kTuning);
+  EXPECT_TRUE(Await([&] { return !HasJob(Nth(1)); }));
+  EXPECT_TRUE(HasJob(Nth(2)));
+  EXPECT_TRUE(HasJob(Nth(3)));
+}
+
 // The same of the last attempt of an experiment that nobody looks at any more: who owns experiments
 // is told, but only of those that were ours.
 TEST_F(KubernetesTest, WhatIsLeftOfAnExperimentThatHasEndedIsTold) {

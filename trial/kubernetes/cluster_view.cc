@@ -186,9 +186,9 @@ bool ClusterView::NodesRefused() const {
 
 std::vector<AttemptKey> ClusterView::Attempts() const {
   const MutexLock lock(mutex_);
-  std::vector<AttemptKey> found;
-  for (const auto& [key, pods] : pods_of_) found.push_back(key);
-  return found;
+  std::set<AttemptKey> found = objects_of_;
+  for (const auto& [key, pods] : pods_of_) found.insert(key);
+  return {found.begin(), found.end()};
 }
 
 void ClusterView::Follow(const kube::Resource& resource) {
@@ -255,11 +255,16 @@ void ClusterView::OnMadePod(const std::string& owner_label, const Json& pod, boo
   options_.on_made(NamespaceOf(pod), owner, deleted ? &pod : nullptr);
 }
 
-void ClusterView::OnObject(const Json& object, bool) {
+void ClusterView::OnObject(const Json& object, bool deleted) {
   const auto key = KeyOf(object);
   if (!key) return;
   {
     const MutexLock lock(mutex_);
+    if (deleted) {
+      objects_of_.erase(*key);
+    } else {
+      objects_of_.insert(*key);
+    }
     if (!ready_) return;
   }
   options_.on_attempt(*key, nullptr);

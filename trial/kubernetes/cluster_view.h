@@ -59,7 +59,7 @@ class ClusterView {
   bool NodesKnown() const;
   // The API server does not let us see them, as in an install for one namespace.
   bool NodesRefused() const;
-  // Every attempt that a pod is there of.
+  // Every attempt that a pod or an object is there of.
   std::vector<AttemptKey> Attempts() const;
 
   // From now on objects of this kind are followed as well, and so are the pods that their operator
@@ -88,6 +88,7 @@ class ClusterView {
   // The caches can be asked: until then callbacks only take notes.
   bool ready_ ABSL_GUARDED_BY(mutex_) = false;
   std::map<AttemptKey, NameSet> pods_of_ ABSL_GUARDED_BY(mutex_);
+  std::set<AttemptKey> objects_of_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, std::string> signatures_ ABSL_GUARDED_BY(mutex_);  // of nodes
   std::set<std::string> priced_ ABSL_GUARDED_BY(mutex_);                   // nodes
   // By "group/version/kind".

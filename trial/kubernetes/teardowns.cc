@@ -37,7 +37,7 @@ std::vector<Json> HeldPods(const ClusterView& view, const AttemptKey& key) {
 }
 
 void Teardowns::Add(const AttemptKey& key, Object object) {
-  object.id = SelectableId(context_.view->FindObjectOf(key), object.uid);
+  object.id = object.deleted ? "" : SelectableId(context_.view->FindObjectOf(key), object.uid);
   const MutexLock lock(mutex_);
   Teardown& teardown = teardowns_[key];
   teardown.object = std::move(object);
@@ -52,6 +52,13 @@ void Teardowns::Continue(const AttemptKey& key) {
   const absl::Duration now = context_.clock->Monotonic();
   if (teardown.due && now < *teardown.due) return;
   teardown.due.reset();
+  if (teardown.object.deleted && !teardown.object.id.empty()) {
+    // Its label is another one, or none, by now: then nothing selected it.
+    const auto object = context_.view->FindObjectOf(key);
+    const bool there = object && UidOf(object->second) == teardown.object.uid;
+    if (there && !IsDeleting(object->second)) teardown.object.deleted = false;
+    teardown.object.id.clear();
+  }
   std::vector<Json> held = HeldPods(*context_.view, key);
   if (held.empty() && teardown.object.deleted && !teardown.object.suspend) {
     const absl::Duration until = teardown.since + kDeletionGracePeriod;

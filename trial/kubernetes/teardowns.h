@@ -1,8 +1,8 @@
 // What attempts that are not watched any more have left in the cluster: their pods, which wait for
-// us to let go of them, and then their object (Teardowns); and pods whose attempt no one knows
-// (OrphanFinder). Looked at again with each change of a pod. Jobs of a namespace that end within
-// PodTimeouts::gather of each other are deleted by one request. Part of the executor `kubernetes`;
-// thread-safe.
+// us to let go of them, and then their object (Teardowns); and pods and objects whose attempt no
+// one knows (OrphanFinder). Looked at again with each change of a pod. Jobs of a namespace that end
+// within PodTimeouts::gather of each other are deleted by one request. Part of the executor
+// `kubernetes`; thread-safe.
 #pragma once
 
 #include <map>
@@ -30,7 +30,7 @@ class Teardowns {
   struct Object {
     kube::Ref ref;
     std::string uid;
-    std::string id;        // of a Job that can be deleted together with others; else ""
+    std::string id;        // of a Job that is deleted together with others; set by Add
     bool deleted = false;  // it is, or it is to stay: then only its pods are let go
     bool suspend = false;  // it stays, and its operator is to make no pods of it any more
   };
@@ -74,11 +74,12 @@ class Teardowns {
   std::map<std::string, Batch> batches_ ABSL_GUARDED_BY(mutex_);  // by namespace
 };
 
-// Finds pods of attempts that are not known. A process that dies between closing an attempt in the
-// store and letting go of its pods leaves them without an owner. Whatever of an experiment of ours
-// is unknown for long enough was closed: what is open is adopted before the first pass over the
-// experiment. One without a pass has ended, or been deleted, if it is ours at all, which its folder
-// says: the controller is told. Part of the executor `kubernetes`; called by one thread.
+// Finds pods and objects of attempts that are not known. A process that dies between closing an
+// attempt in the store and letting go of its pods, or deleting its object, leaves them without an
+// owner. Whatever of an experiment of ours is unknown for long enough was closed: what is open is
+// adopted before the first pass over the experiment. One without a pass has ended, or been deleted,
+// if it is ours at all, which its folder says: the controller is told. Part of the executor
+// `kubernetes`; called by one thread.
 class OrphanFinder {
  public:
   // All of them outlive it.
