@@ -220,7 +220,7 @@ test("a tab that was opened while the server was away is there once it is back",
   const page = await open(server, "#/e/default/live", { expects: /ERR_|Failed/ });
   await page.getByText("No trials yet", { exact: true }).waitFor();
   await server.stop("SIGKILL");
-  await page.getByText("The server does not answer").waitFor();
+  await page.getByText("The server does not answer; trying again").waitFor();
   const files = /\/assets\//;
   await page.route(files, (route) => route.abort());
   await page.getByRole("link", { name: "Curves" }).click();
@@ -232,7 +232,7 @@ test("a tab that was opened while the server was away is there once it is back",
 
   // One that is asked for while it is away, and refused after it is back.
   await server.stop("SIGKILL");
-  await page.getByText("The server does not answer").waitFor();
+  await page.getByText("The server does not answer; trying again").waitFor();
   let refuse;
   const back = new Promise((resolve) => (refuse = resolve));
   await page.route(files, (route) => back.then(() => route.abort()), { times: 1 });
@@ -240,7 +240,7 @@ test("a tab that was opened while the server was away is there once it is back",
   await page.getByRole("link", { name: "Events" }).click();
   await asks;
   await server.start();
-  await page.getByText("The server does not answer").waitFor({ state: "hidden" });
+  await page.getByText("The server does not answer; trying again").waitFor({ state: "hidden" });
   refuse();
   await page.getByText("the experiment was created").waitFor();
   await close(page);
@@ -258,13 +258,13 @@ test("a server that went away before it told of any change is asked for calmly",
   await server.stop("SIGKILL");
   for (const one of held) await one.abort();
   await page.unroute(/\/watch/);
-  await page.getByText("The server does not answer").waitFor();
+  await page.getByText("The server does not answer; trying again").waitFor();
   let requests = 0;
   page.on("request", () => ++requests);
   await page.waitForTimeout(3000);
   assert.ok(requests < 20, `${requests} requests in 3 s`);
   await server.start();
-  await page.getByText("The server does not answer").waitFor({ state: "hidden" });
+  await page.getByText("The server does not answer; trying again").waitFor({ state: "hidden" });
   await run(server, 1);
   await page.getByText("No trials yet", { exact: true }).waitFor({ state: "hidden" });
   await close(page);
