@@ -335,14 +335,6 @@ Status ExperimentSync::FollowSpec(SyncState& tracked, const Json& object,
   return absl::OkStatus();
 }
 
-// For how long counts that have changed are not written yet.
-absl::Duration ExperimentSync::WaitForSums(const SyncState& tracked) {
-  const absl::Duration age = context_.clock->Monotonic() - tracked.put;
-  if (age < kSums) return kSums - age;
-  if (age >= kOldSums || context_.progress_writes->Acquire("").ok()) return absl::ZeroDuration();
-  return std::min(kSums, kOldSums - age);
-}
-
 StatusOr<absl::Duration> ExperimentSync::Follow(SyncState& tracked, const Json& object,
                                                 const v1::Experiment& stored) {
   RETURN_IF_ERROR(FollowSpec(tracked, object, stored));
@@ -352,7 +344,9 @@ StatusOr<absl::Duration> ExperimentSync::Follow(SyncState& tracked, const Json& 
                            {.generation = tracked.generation, .problem = tracked.problem});
   const bool sums =
       tracked.wanted && *tracked.wanted != status && OnlySumsDiffer(*tracked.wanted, status);
-  const absl::Duration wait = sums ? WaitForSums(tracked) : absl::ZeroDuration();
+  const absl::Duration age = context_.clock->Monotonic() - tracked.put;
+  const absl::Duration wait =
+      sums ? ProgressWait(context_, age, kSums, kOldSums) : absl::ZeroDuration();
   if (wait <= absl::ZeroDuration()) RETURN_IF_ERROR(PutStatus(tracked, object, std::move(status)));
   const ExperimentKey key = KeyOfObject(object);
   const TrialObjectNames presence = context_.presence->Drain(key);

@@ -44,7 +44,6 @@ class ExperimentSync {
                 const std::string& message);
   Status Await(SyncState& tracked, const kube::Json& object, const std::string& reason,
                const std::string& message);
-  absl::Duration WaitForSums(const SyncState& tracked);
   Status PutStatus(SyncState& tracked, const kube::Json& object, kube::Json wanted);
 
   const SyncContext context_;

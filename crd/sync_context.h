@@ -29,4 +29,9 @@ struct SyncContext {
   int finished_trials = 50;    // objects of trials that have ended, for each experiment
 };
 
+// How much longer a status that tells of no end waits, being so old: at least until `least`, and up
+// to `most` for its share of progress_writes. 0 = it is written now.
+absl::Duration ProgressWait(const SyncContext& context, absl::Duration age, absl::Duration least,
+                            absl::Duration most);
+
 }  // namespace shirabe::crd

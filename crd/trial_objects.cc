@@ -95,6 +95,13 @@ Status Apply(const SyncContext& context, const Json& object, const char* subreso
 
 }  // namespace
 
+absl::Duration ProgressWait(const SyncContext& context, absl::Duration age, absl::Duration least,
+                            absl::Duration most) {
+  if (age < least) return least - age;
+  if (age >= most || context.progress_writes->Acquire("").ok()) return absl::ZeroDuration();
+  return std::min(kNextTry, most - age);
+}
+
 struct TrialObjects::Pass {
   const SyncContext& context;
   const v1::Experiment& experiment;
@@ -207,13 +214,10 @@ Status TrialObjects::TrialWrite::PutStatus(const ObjectJson& wanted, const Json&
   absl::Duration patience = -absl::InfiniteDuration();
   if (Landmarks(status) == Landmarks(wanted.status)) patience = kProgress;
   if (status.empty() && trial.phase() == v1::TRIAL_PENDING) patience = kAboutToStart;
-  if (now < shown.written + patience) {
-    again = shown.written + patience - now;
-    return absl::OkStatus();
-  }
-  const bool old = now >= shown.written + kProgress;
-  if (!HasEnded(trial) && !old && !pass.context.progress_writes->Acquire("").ok()) {
-    again = std::min(kNextTry, shown.written + kProgress - now);
+  const absl::Duration wait = ProgressWait(pass.context, now - shown.written, patience,
+                                           HasEnded(trial) ? patience : kProgress);
+  if (wait > absl::ZeroDuration()) {
+    again = wait;
     return absl::OkStatus();
   }
   shown.written = now;
@@ -255,14 +259,13 @@ Status TrialObjects::PutSuggestion(Pass& pass) {
   if (suggestion_ == whole) return absl::OkStatus();
   const absl::Duration now = pass.context.clock->Monotonic();
   const bool ended = experiment::IsEnded(pass.experiment);
-  if (suggestion_ && !ended && now < suggested_ + kSuggestion) {
-    pass.Again(suggested_ + kSuggestion - now);
-    return absl::OkStatus();
-  }
-  if (suggestion_ && !ended && now < suggested_ + kOldSuggestion &&
-      !pass.context.progress_writes->Acquire("").ok()) {
-    pass.Again(std::min(kNextTry, suggested_ + kOldSuggestion - now));
-    return absl::OkStatus();
+  if (suggestion_ && !ended) {
+    const absl::Duration wait =
+        ProgressWait(pass.context, now - suggested_, kSuggestion, kOldSuggestion);
+    if (wait > absl::ZeroDuration()) {
+      pass.Again(wait);
+      return absl::OkStatus();
+    }
   }
   const auto apply = [&](const Json& object, const char* subresource) {
     return pass.context.kube->Apply(Suggestions(), object, kFieldManager, subresource).status();
