@@ -60,6 +60,23 @@ double SumOfProducts(const MatrixXd& a, const MatrixXd& b) {
   return 2 * below + a.diagonal().dot(b.diagonal());
 }
 
+// Σ a_ij b_ij of the lower halves over the pairs that differ in a coordinate, by coordinate.
+VectorXd SumsWhereDifferent(const MatrixXd& u, const MatrixXd& a, const MatrixXd& b) {
+  VectorXd sums = VectorXd::Zero(u.cols());
+  ArrayXd products(u.rows()), different(u.rows());
+  for (Index j = 0; j + 1 < u.rows(); ++j) {
+    const Index count = u.rows() - j - 1;
+    products.head(count) = a.col(j).tail(count).array() * b.col(j).tail(count).array();
+    for (Index c = 0; c < u.cols(); ++c) {
+      const double* const below = u.col(c).data() + j + 1;
+      const double category = u(j, c);
+      for (Index i = 0; i < count; ++i) different[i] = below[i] != category ? products[i] : 0;
+      sums[c] += different.head(count).sum();
+    }
+  }
+  return sums;
+}
+
 // k_u, column by column, which then stays in the processor's nearest cache. Above the diagonal 0
 // where only what is below it counts.
 MatrixXd Hamming(const Theta& theta, const Inputs& a, const Inputs& b, Part part = Part::kAll) {
@@ -202,18 +219,10 @@ VectorXd Gram::Pullback(const MatrixXd& weights) const {
     }
   }
   // ∂k_u/∂log ℓ_j = k_u [u_j ≠ u'_j] / ℓ_j.
-  ArrayXd q(weights.rows()), different(weights.rows());
-  for (Index b = 0; c > 0 && b + 1 < weights.cols(); ++b) {
-    const Index count = weights.rows() - b - 1;
-    q.head(count) = weights.col(b).tail(count).array() * k_u_slope_.col(b).tail(count).array();
-    for (int j = 0; j < c; ++j) {
-      const double* const u = inputs_.u.col(j).data() + b + 1;
-      const double category = inputs_.u(b, j);
-      for (Index i = 0; i < count; ++i) different[i] = u[i] != category ? q[i] : 0;
-      gradient[p + j] += different.head(count).sum();
-    }
+  if (c > 0) {
+    const ArrayXd inverse = (-theta_.values.segment(p, c).array()).exp();
+    gradient.segment(p, c) = SumsWhereDifferent(inputs_.u, weights, k_u_slope_).array() * inverse;
   }
-  gradient.segment(p, c).array() *= (-theta_.values.segment(p, c).array()).exp();
   gradient[p + c] = 0.5 * SumOfProducts(weights, k_);
   if (p > 0 && c > 0) gradient[p + c + 2] = 0.5 * SumOfProducts(weights, mix_slope_);
   return gradient;
