@@ -123,7 +123,7 @@ TEST_F(KubernetesTest, WhatNobodyWaitsForAnyMoreIsLetGo) {
 }
 
 // F1: the process died while a Job, of whose pods nothing was left, waited to be deleted.
-TEST_F(KubernetesTest, AJobWithoutPodsThatNobodyKnowsGoesUnlessItIsRetained) {
+TEST_F(KubernetesTest, AJobWithoutPodsOfAnUnknownAttemptGoesUnlessItIsRetained) {
   Run(Nth(1));
   Run(Nth(2));
   AttemptRequest request = PodRequestFor(Nth(3));
@@ -138,8 +138,8 @@ TEST_F(KubernetesTest, AJobWithoutPodsThatNobodyKnowsGoesUnlessItIsRetained) {
   EXPECT_TRUE(HasJob(Nth(3)));
 }
 
-// The same of the last attempt of an experiment that nobody looks at any more: who owns experiments
-// is told, but only of those that were ours.
+// The last attempt of an experiment that has ended and has no pass: the controller is told of it,
+// where the experiment was ours.
 TEST_F(KubernetesTest, WhatIsLeftOfAnExperimentThatHasEndedIsTold) {
   Run(Nth(1));
   EndPod(Nth(1), 0);

@@ -227,7 +227,7 @@ bool OrphanFinder::OnTimer(absl::Duration now) {
 void OrphanFinder::Release(const AttemptKey& key, const Teardowns::Object& object) {
   teardowns_.Add(key, object);
   if (attempts_.Knows(key)) return teardowns_.Cancel(key);
-  Log(LogLevel::kWarning, "released an orphaned pod", {{"attempt", AttemptName(key)}});
+  Log(LogLevel::kWarning, "released an orphaned attempt", {{"attempt", AttemptName(key)}});
   teardowns_.Continue(key);
 }
 
