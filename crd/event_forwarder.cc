@@ -27,9 +27,23 @@ std::string Cut(std::string text) {
   return text + "…";
 }
 
-std::string EventMessage(const v1::Event& event) {
-  if (event.trial() == 0) return event.message();
-  return absl::StrCat(TrialName({ExperimentKeyOf(event), event.trial()}), ": ", event.message());
+std::string TrialNameOf(const v1::Event& event) {
+  return TrialName({ExperimentKeyOf(event), event.trial()});
+}
+
+ClusterEvent ClusterEventOf(const v1::Event& event) {
+  return {.warning = event.warning(),
+          .reason = event.reason(),
+          .note = event.message(),
+          .id = absl::StrCat(absl::Hex(event.id())),
+          .time = FromProto(event.time())};
+}
+
+// On the Trial object as well, where there is one.
+Status CreateTrialEvent(const SyncContext& context, const ExperimentKey& key,
+                        const v1::Event& event) {
+  const auto trial = context.trials->Find(key.ns, TrialNameOf(event));
+  return trial ? CreateEvent(context, *trial, ClusterEventOf(event)) : absl::OkStatus();
 }
 
 }  // namespace
@@ -87,17 +101,16 @@ Status EventForwarder::Forward(const SyncContext& context, const Json& object) {
       const absl::Time time = FromProto(event.time());
       const bool stale = time < context.clock->Now() - kMaxEventAge;
       if (!stale && MayTell(context.clock->Monotonic())) {
-        std::string note = EventMessage(event);
-        if (left_out_ > 0) {
-          absl::StrAppend(&note, " (", left_out_, " events before it are not here: shirabe events ",
-                          key.name, ")");
+        ClusterEvent told = ClusterEventOf(event);
+        if (event.trial() != 0) {
+          RETURN_IF_ERROR(CreateTrialEvent(context, key, event));
+          told.note = absl::StrCat(TrialNameOf(event), ": ", told.note);
         }
-        RETURN_IF_ERROR(CreateEvent(context, object,
-                                    {.warning = event.warning(),
-                                     .reason = event.reason(),
-                                     .note = note,
-                                     .id = absl::StrCat(absl::Hex(event.id())),
-                                     .time = time}));
+        if (left_out_ > 0) {
+          absl::StrAppend(&told.note, " (", left_out_,
+                          " events before it are not here: shirabe events ", key.name, ")");
+        }
+        RETURN_IF_ERROR(CreateEvent(context, object, told));
         left_out_ = 0;
       } else if (!stale) {
         ++left_out_;

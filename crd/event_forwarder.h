@@ -1,6 +1,6 @@
-// What happened to one experiment, as Events of the cluster on its object, where `kubectl describe`
-// shows them: few enough not to flood a reader; all of them are in the database. Used by one thread
-// at a time.
+// What happened to one experiment, as Events of the cluster on its object and, of one trial, on the
+// Trial object too, where `kubectl describe` shows them: few enough not to flood a reader; all of
+// them are in the database. Used by one thread at a time.
 #pragma once
 
 #include <string>

@@ -369,6 +369,41 @@ TEST_F(SyncTest, ATemplateOfAnotherNamespaceMustBeOfferedToAll) {
   EXPECT_TRUE(AwaitRecord("mapped"));
 }
 
+// What `kubectl describe trial` shows, and `kubectl describe experiment`.
+TEST_F(SyncTest, WhatHappensToATrialIsAnEventOfBothObjects) {
+  PutOwned();
+  PutTrial(1, v1::TRIAL_RUNNING);
+  DefineAndStart();
+  ASSERT_TRUE(cluster_.Await([&] { return cluster_.All("trials").size() == 1; }));
+  db::Batch batch;
+  batch.experiment = stored_.key();
+  for (const int64_t trial : {1, 2}) {  // the second one has no object
+    v1::Event event;
+    event.set_namespace_(batch.experiment.ns);
+    event.set_experiment(batch.experiment.name);
+    event.set_trial(trial);
+    event.set_warning(true);
+    event.set_reason("AttemptFailed");
+    event.set_message("out of memory");
+    *event.mutable_time() = ToProto(RealClock()->Now());
+    batch.events.push_back(event);
+  }
+  stored_.Commit(batch);
+  ASSERT_TRUE(cluster_.Await([&] { return HasEvent("AttemptFailed", "digits-2"); }));
+  std::multiset<std::string> told;
+  for (const Json& event : cluster_.All("events")) {
+    if (event["reason"] != "AttemptFailed") continue;
+    told.insert(Text(event, {"involvedObject", "kind"}) + " " + Text(event, {"type"}) + " " +
+                Text(event, {"message"}));
+    if (Text(event, {"involvedObject", "kind"}) != "Trial") continue;
+    EXPECT_EQ(Text(event, {"involvedObject", "name"}), "digits-1");
+    EXPECT_EQ(Text(event, {"involvedObject", "uid"}), UidOf(cluster_.All("trials")[0]));
+  }
+  EXPECT_EQ(told, (std::multiset<std::string>{"Experiment Warning digits-1: out of memory",
+                                              "Experiment Warning digits-2: out of memory",
+                                              "Trial Warning out of memory"}));
+}
+
 // kubectl replace --force: the object is another before the records of the first are gone.
 TEST_F(SyncTest, TheSecondObjectOfANameShowsNothingOfTheFirst) {
   PutOwned();
