@@ -77,24 +77,24 @@ VectorXd SumsWhereDifferent(const MatrixXd& u, const MatrixXd& a, const MatrixXd
   return sums;
 }
 
-// k_u, column by column, which then stays in the processor's nearest cache. Above the diagonal 0
-// where only what is below it counts.
+// k_u = exp(-h) as a product over the coordinates that differ, column by column, which then stays
+// in the processor's nearest cache. Above the diagonal 0 where only what is below it counts.
 MatrixXd Hamming(const Theta& theta, const Inputs& a, const Inputs& b, Part part = Part::kAll) {
   const ArrayXd weights = (-theta.values.segment(b.numeric(), a.categorical()).array()).exp();
+  const ArrayXd factors = (-weights.min(kFarthestDecay)).exp();
+  const ArrayXd ones = ArrayXd::Ones(a.categorical());  // a constant would become a branch
+  const double farthest = Decay(kFarthestDecay);
   MatrixXd k = MatrixXd::Zero(a.rows(), b.rows());
-  ArrayXd differences(a.rows()), decays(a.rows());
   for (Index j = 0; j < k.cols(); ++j) {
     const Index first = part == Part::kLower ? j : 0, count = k.rows() - first;
-    auto sums = differences.head(count);
-    sums.setZero();
+    double* const column = k.col(j).data() + first;
+    std::fill_n(column, count, 1.0);
     for (int c = 0; c < a.categorical(); ++c) {
-      const double weight = weights[c], category = b.u(j, c);
+      const double factor = factors[c], one = ones[c], category = b.u(j, c);
       const double* const u = a.u.col(c).data() + first;
-      for (Index i = 0; i < count; ++i) differences[i] += u[i] != category ? weight : 0;
+      for (Index i = 0; i < count; ++i) column[i] *= u[i] != category ? factor : one;
     }
-    sums = sums.min(kFarthestDecay);
-    for (Index i = 0; i < count; ++i) decays[i] = Decay(differences[i]);
-    k.col(j).tail(count) = decays.head(count);
+    for (Index i = 0; i < count; ++i) column[i] = std::max(column[i], farthest);
   }
   return k;
 }
