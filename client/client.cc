@@ -140,7 +140,8 @@ StatusOr<v1::AskReply> Client::Ask(const ExperimentKey& key, const std::string& 
 
 StatusOr<experiment::ReportReply> Client::Tell(const experiment::Report& report) {
   ASSIGN_OR_RETURN(auto reply, Get<v1::TellReply>("Tell", ToWire(report)));
-  return experiment::ReportReply{.stop = std::move(*reply.mutable_stop())};
+  return experiment::ReportReply{.stop = std::move(*reply.mutable_stop()),
+                                 .ignored = reply.ignored()};
 }
 
 }  // namespace shirabe::client

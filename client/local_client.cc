@@ -377,6 +377,7 @@ StatusOr<v1::TellReply> StoreClient::Tell(const v1::TellRequest& request) {
   ASSIGN_OR_RETURN(auto told, owner.controller->Tell(FromWire(request), kReportTimeout));
   v1::TellReply reply;
   reply.set_stop(std::move(told.stop));
+  reply.set_ignored(told.ignored);
   if (caller.empty()) return reply;
   // What was told is stored: that there is no answer to the rest does not take it back.
   auto next = ReplyWith(std::move(told.next), key, caller);

@@ -96,16 +96,22 @@ StatusOr<ReportReply> ProcessLateReport(const Report& report, db::Store& store) 
   const v1::Trial& trial = stored.record;
   ASSIGN_OR_RETURN(const bool is_of_last, IsFromLastAttempt(report, trial, store));
   if (!IsTerminal(trial.phase()) || !is_of_last) return NotCurrent(report.trial, report.attempt);
-  if (trial.phase() == v1::TRIAL_EARLY_STOPPED || trial.phase() == v1::TRIAL_KILLED) {
-    return ReportReply{.stop = trial.message().empty() ? trial.reason() : trial.message()};
+  const bool stopped =
+      trial.phase() == v1::TRIAL_EARLY_STOPPED || trial.phase() == v1::TRIAL_KILLED;
+  if (!stopped && report.end == Report::End::kNone) {
+    return NotCurrent(report.trial, report.attempt);
   }
-  if (report.end == Report::End::kNone) return NotCurrent(report.trial, report.attempt);
   ASSIGN_OR_RETURN(const auto rows, store.ListObservations({.trial = report.trial}));
-  const bool same_end = (report.end == Report::End::kFailed) == (trial.phase() == v1::TRIAL_FAILED);
   const KnownRows known(rows);
   const bool same_points =
       std::all_of(report.points.begin(), report.points.end(),
                   [&](const metrics::Observation& point) { return known.Has(point); });
+  if (stopped) {
+    return ReportReply{
+        .stop = trial.message().empty() ? trial.reason() : trial.message(),
+        .ignored = trial.phase() == v1::TRIAL_KILLED || report.points.empty() || !same_points};
+  }
+  const bool same_end = (report.end == Report::End::kFailed) == (trial.phase() == v1::TRIAL_FAILED);
   if (same_end && same_points) return ReportReply{};
   return absl::AlreadyExistsError(absl::StrCat("trial ", TrialName(report.trial),
                                                " has ended already: ", trial.reason(),

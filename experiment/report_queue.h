@@ -40,7 +40,8 @@ struct GivenTrial {
 };
 
 struct ReportReply {
-  std::string stop;  // why the trial should end now, in words; "" = it may go on
+  std::string stop;      // why the trial should end now, in words; "" = it may go on
+  bool ignored = false;  // it had been stopped before: of the report nothing counts
   // The trial of next_for, in the same commit; none: there is none yet, or none any more.
   std::optional<GivenTrial> next = std::nullopt;
 };

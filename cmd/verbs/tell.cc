@@ -17,7 +17,6 @@
 #include "cmd/verb_flags.h"
 #include "cmd/verbs/page/report.h"
 #include "cmd/verbs/trial_token.h"
-#include "experiment/spec/objective_value.h"
 
 namespace shirabe::cmd {
 namespace {
@@ -98,18 +97,10 @@ Status AddStep(client::Client& client, Report& report) {
 }
 
 // A trial that was stopped takes no result but the last that it has.
-Status CheckCounts(const Session& session, const Report& report, const std::string& stop) {
-  if (stop.empty()) return absl::OkStatus();
-  ASSIGN_OR_RETURN(const v1::Trial trial, session.client->GetTrial(report.trial));
-  const bool has_all =
-      trial.phase() == v1::TRIAL_EARLY_STOPPED && !report.points.empty() &&
-      std::all_of(report.points.begin(), report.points.end(), [&](const auto& point) {
-        const v1::Metric* known = experiment::FindMetric(trial.observation(), point.metric);
-        return known != nullptr && known->latest() == point.value;
-      });
-  if (!client::IsTerminal(trial.phase()) || has_all) return absl::OkStatus();
+Status CheckCounts(const Report& report, const experiment::ReportReply& told) {
+  if (!told.ignored) return absl::OkStatus();
   return absl::AlreadyExistsError(absl::StrCat("trial ", TrialName(report.trial),
-                                               " was stopped before (", stop,
+                                               " was stopped before (", told.stop,
                                                "): this result does not count"));
 }
 
@@ -154,7 +145,7 @@ StatusOr<int> Tell(const Arguments& arguments) {
   RETURN_IF_ERROR(AddStep(*session.client, report));
   ASSIGN_OR_RETURN(const auto told, session.client->Tell(report));
   RETURN_IF_ERROR(PrintTold(session, report.trial, flags.output));
-  RETURN_IF_ERROR(CheckCounts(session, report, told.stop));
+  RETURN_IF_ERROR(CheckCounts(report, told));
   return kOk;
 }
 

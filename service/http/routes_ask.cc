@@ -163,6 +163,7 @@ StatusOr<HttpReply> Tell(Call& call) {
                    call.client->Get<v1::TellReply>("Tell", client::ToWire(report)));
   Json body = Json::object();
   if (!told.stop().empty()) body["stop"] = told.stop();
+  if (told.ignored()) body["ignored"] = true;
   if (told.has_next()) {
     ASSIGN_OR_RETURN(body["next"], AskedJson(told.next(), report.trial.experiment, *call.client));
   }

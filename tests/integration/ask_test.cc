@@ -253,6 +253,7 @@ TEST_F(AskTest, ACallerIsToldThatHisTrialWasStopped) {
   const auto told = client_->Tell(End(asked, 0.5));
   ASSERT_TRUE(told.ok()) << told.status();
   EXPECT_FALSE(told->stop.empty());
+  EXPECT_TRUE(told->ignored);
   EXPECT_EQ(client_->GetTrial({kAsked, asked.trial().number()})->phase(), v1::TRIAL_KILLED);
   v1::Intent again;
   again.set_verb(v1::Intent::RETRY);
@@ -260,6 +261,31 @@ TEST_F(AskTest, ACallerIsToldThatHisTrialWasStopped) {
   EXPECT_TRUE(absl::IsFailedPrecondition(client_->Send(kAsked, again)));
   EXPECT_TRUE(Ask("v").ended());
   EXPECT_EQ(client_->ListTrials({.experiment = kAsked})->size(), 1u);
+}
+
+// Its last value is its result: only another one is told for nothing.
+TEST_F(AskTest, OfATrialThatWasStoppedOnlyTheResultThatItHasCounts) {
+  const v1::AskReply asked = Ask("w");
+  ASSERT_TRUE(asked.has_trial());
+  experiment::Report report = End(asked, 0.5);
+  report.end = experiment::Report::End::kNone;
+  const auto reported = client_->Tell(report);
+  ASSERT_TRUE(reported.ok()) << reported.status();
+  EXPECT_FALSE(reported->ignored);
+  v1::Intent cancel;
+  cancel.set_verb(v1::Intent::CANCEL);
+  ASSERT_TRUE(client_->Send(kAsked, cancel).ok());
+  EXPECT_TRUE(Ask("v").ended());
+  const auto again = client_->Tell(End(asked, 0.5));
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_FALSE(again->stop.empty());
+  EXPECT_FALSE(again->ignored);
+  const auto other = client_->Tell(End(asked, 0.25));
+  ASSERT_TRUE(other.ok()) << other.status();
+  EXPECT_TRUE(other->ignored);
+  const auto trial = client_->GetTrial({kAsked, asked.trial().number()});
+  EXPECT_EQ(trial->phase(), v1::TRIAL_EARLY_STOPPED);
+  EXPECT_EQ(trial->objective(), 0.5);
 }
 
 TEST_F(AskTest, ARetryIsGivenToTheNextWhoAsks) {

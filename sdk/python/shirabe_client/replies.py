@@ -225,6 +225,7 @@ class TextAssignment(TypedDict):
 class Told(TypedDict):
     stop: NotRequired[str]  # why the trial should end now; absent: it may go on
     next: NotRequired[Asked]
+    ignored: NotRequired[bool]  # the trial was stopped before: of what was told nothing counts
 
 
 class Trial(TypedDict):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import warnings
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -140,7 +141,8 @@ class Trial:
         """Ends the trial. value: of the objective; other metrics by name. failed: it has no result.
         step: of the result (default: the one after the last that was reported).
 
-        Telling the same again changes nothing; another result is a Conflict.
+        Telling the same again changes nothing; another result is a Conflict. Of a trial that was
+        stopped before, no result but the last one reported counts: a UserWarning says so.
         """
         if value is not None:
             metrics = {self.experiment.objective: value, **metrics}
@@ -247,6 +249,12 @@ class Trial:
         reply: replies.Told = self._transport.call(
             "POST", self._path() + ":tell", body, idempotent=safe
         )
+        if "end" in body and reply.get("ignored"):
+            warnings.warn(
+                f"trial {self.name} was stopped before ({reply.get('stop')}): "
+                "this result does not count",
+                stacklevel=3,
+            )
         return reply.get("stop")
 
     @property
