@@ -40,6 +40,8 @@ void PutNames(const v1::Experiment& experiment, v1::Summary& summary) {
   if (objective.has_goal()) summary.set_goal(objective.goal());
   const std::string& currency = experiment.spec().shirabe().budget().currency();
   summary.set_currency(currency.empty() ? "USD" : currency);
+  *summary.mutable_tags() = status.tags();
+  if (status.has_on_success()) summary.set_on_success(FollowUpWord(status.on_success().phase()));
 }
 
 void PutTimes(const v1::Experiment& experiment, v1::Summary& summary) {

@@ -283,6 +283,8 @@ TEST_F(ChartReadsTest, ASummarySaysHowItIsGettingOn) {
   status.mutable_shirabe()->set_wasted_seconds(100);
   status.mutable_shirabe()->set_preemptions(3);
   status.mutable_shirabe()->set_waiting("no free slot");
+  status.mutable_shirabe()->add_tags("thesis");
+  status.mutable_shirabe()->mutable_on_success()->set_phase(v1::FOLLOW_UP_FAILED);
   SetBest(MakeTrial(4, v1::TRIAL_SUCCEEDED, 0.125), stored_.experiment);
   stored_.PutExperiment();
   stored_.Put(MakeTrial(9, v1::TRIAL_RUNNING));
@@ -293,6 +295,8 @@ TEST_F(ChartReadsTest, ASummarySaysHowItIsGettingOn) {
   const v1::Summary summary = Summary();
   EXPECT_EQ(summary.state(), "Running");
   EXPECT_EQ(summary.waiting(), "no free slot");
+  EXPECT_THAT(summary.tags(), testing::ElementsAre("thesis"));
+  EXPECT_EQ(summary.on_success(), "Failed");
   EXPECT_EQ(summary.trials_ended(), 8);
   EXPECT_EQ(summary.max_trials(), 32);
   EXPECT_EQ(summary.best().trial(), 4);

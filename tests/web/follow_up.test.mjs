@@ -101,6 +101,15 @@ test("one that failed says why, light and dark", async () => {
   }
 });
 
+test("the list says of which experiment the job failed", async () => {
+  await on(server, "#/", async (page) => {
+    const row = (name) => page.getByRole("row").filter({
+      has: page.getByRole("link", { name, exact: true }) });
+    await row("broken").getByText("its onSuccess job failed").waitFor();
+    assert.equal(await row("deploy").getByText("its onSuccess job failed").count(), 0);
+  });
+});
+
 test("of an experiment that was stopped nothing follows, and of one without a job nothing is said",
   async () => {
     await create("halted", { then: "echo on", held: true });

@@ -70,6 +70,14 @@ test("notes are a subset of Markdown, tags come and go, and nothing of it is exe
     assert.deepEqual(links, ["#/t/default/steered/1"]);
     await page.getByRole("textbox", { name: "New tag" }).fill("thesis");
     await page.getByRole("button", { name: "Add" }).click();
+    await page.getByRole("button", { name: "Remove the tag thesis" }).waitFor();
+  });
+  await on(server, "#/?filter=thes", async (page) => {
+    await page.getByRole("link", { name: "steered thesis", exact: true }).waitFor();
+    await page.getByRole("searchbox").fill("another");
+    await page.getByRole("link", { name: "steered thesis" }).waitFor({ state: "detached" });
+  });
+  await on(server, "#/e/default/steered/notes", async (page) => {
     await page.getByRole("button", { name: "Remove the tag thesis" }).click();
     await page.getByRole("button", { name: "Remove the tag thesis" })
       .waitFor({ state: "detached" });

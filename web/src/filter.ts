@@ -8,6 +8,7 @@ export interface Field {
   name: string;
   also?: string[]; // what else it is called, such as the heading of its column
   text?: boolean; // never compared by size
+  found?: (i: number) => string; // what a search finds it by as well
   at: (i: number) => Value;
 }
 
@@ -93,7 +94,8 @@ export function chooser(text: string, fields: Field[]): (i: number) => boolean {
       const wanted = term.value.toLowerCase();
       const texts = fields.filter((one) => one.text);
       return (i: number) =>
-        texts.some((one) => String(one.at(i) ?? "").toLowerCase().includes(wanted));
+        texts.some((one) =>
+          `${one.at(i) ?? ""}\n${one.found?.(i) ?? ""}`.toLowerCase().includes(wanted));
     }
     const field = find(fields, term.field);
     const ordered = /[<>]/.test(term.operator);

@@ -51,6 +51,10 @@ test("a comma stands in quotes", () => {
 
 test("what is no condition is searched for, and is no filter of the command line", () => {
   assert.deepEqual(chosen("succ"), [0]);
+  const tagged = [{ ...fields[0]!, found: (i: number) => ["thesis\nbaseline", "", "Base"][i]! },
+    ...fields.slice(1)];
+  assert.deepEqual([0, 1, 2].filter(chooser("base", tagged)), [0, 2]);
+  assert.deepEqual([0, 1, 2].filter(chooser("base,succ", tagged)), [0]);
   assert.equal(isCommandFilter("succ"), false);
   assert.equal(isCommandFilter("lr<1,state=Failed"), true);
 });

@@ -29,6 +29,8 @@ export interface Summary {
   currency: string;
   preemptions: number;
   front?: number; // trials on it, where there are several objectives
+  tags?: string[];
+  onSuccess?: string; // state of the job that follows it
 }
 
 // The server's revision, and by namespace/name what was so then.

@@ -35,7 +35,7 @@ function fieldsOf(all: Summary[], now: number): Field[] {
     name, text, at: (i) => at(all[i]!),
   });
   return [
-    field("name", (one) => one.name, true),
+    { ...field("name", (one) => one.name, true), found: (i) => (all[i]!.tags ?? []).join("\n") },
     field("namespace", (one) => one.namespace, true),
     field("state", (one) => one.state, true),
     field("algorithm", (one) => one.algorithm, true),
@@ -123,6 +123,7 @@ function StateCell(props: { one: Summary }) {
   return (
     <span class="why-cell" title={why || message}>
       <State state={state} />
+      {props.one.onSuccess === "Failed" && <small class="problem">its onSuccess job failed</small>}
       {why !== "" && <small>{why}</small>}
     </span>
   );
@@ -146,11 +147,12 @@ function columnsOf(all: Summary[], rows: number[], now: number, picked: Picked):
       id: "name", name: "Name", width: "minmax(11rem, 2fr)", narrow: "minmax(0, 1.2fr)",
       sortable: true,
       cell: (row) => {
-        const { name, namespace } = at(row);
+        const { name, namespace, tags = [] } = at(row);
+        const more = namespace === "default" ? tags : [namespace, ...tags];
         return (
           <a class="name" href={link(["e", namespace, name])}>
             {name}
-            {namespace !== "default" && <small>{namespace}</small>}
+            {more.length > 0 && <small>{more.join(" · ")}</small>}
           </a>
         );
       },
