@@ -12,6 +12,7 @@ import threading
 import time
 import unittest
 import urllib.request
+import warnings
 from pathlib import Path
 from unittest import mock
 
@@ -377,6 +378,20 @@ class ClientTest(unittest.TestCase):
         watcher.join(PATIENCE)
         self.assertFalse(watcher.is_alive())
         self.assertIn("experiment", seen)
+
+    def test_a_result_of_a_trial_that_was_stopped_is_warned_of(self):
+        trial = self.client.create(asked("stopped")).ask("w")
+        trial.report(1, loss=0.5)
+        trial.stop()
+        end = time.monotonic() + PATIENCE
+        while not trial.refresh().ended and time.monotonic() < end:
+            time.sleep(0.05)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            trial.tell(0.5)  # what it has
+        with self.assertWarnsRegex(UserWarning, r"stopped-1 was stopped before \(.+\): this result"):
+            trial.tell(0.25)
+        self.assertEqual(trial.objective, 0.5)
 
     def test_pages_of_many_trials(self):
         experiment = self.client.create(asked("many", maxTrialCount=12))
