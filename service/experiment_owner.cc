@@ -2,6 +2,7 @@
 
 #include <malloc.h>
 
+#include "absl/strings/str_cat.h"
 #include "base/log.h"
 #include "experiment/conditions.h"
 #include "experiment/submission.h"
@@ -12,6 +13,7 @@ namespace {
 constexpr absl::Duration kStorePollInterval = absl::Milliseconds(200);
 constexpr absl::Duration kMinPause = absl::Milliseconds(20);  // between two looks, at least
 constexpr absl::Duration kRetryAfter = absl::Seconds(2);
+constexpr absl::Duration kSlowAnswer = absl::Seconds(5);  // of the store: then it is not ready
 constexpr absl::Duration kReturnMemory = absl::Seconds(5);  // to the system, at most every so often
 
 }  // namespace
@@ -32,6 +34,11 @@ std::string ExperimentOwner::LastError() const {
   {
     const MutexLock lock(mutex_);
     if (!last_error_.empty()) return last_error_;
+    const absl::Duration silent = clock_->Monotonic() - asked_at_;
+    if (silent > kSlowAnswer) {
+      return absl::StrCat("the database has not answered for ",
+                          absl::FormatDuration(absl::Floor(silent, absl::Seconds(1))));
+    }
   }
   return controller_->StoreError();
 }
@@ -39,6 +46,12 @@ std::string ExperimentOwner::LastError() const {
 bool ExperimentOwner::Ready() const {
   const MutexLock lock(mutex_);
   return ready_;
+}
+
+// Before each question, so that many of them are not taken for one that hangs.
+void ExperimentOwner::Asking() {
+  const MutexLock lock(mutex_);
+  asked_at_ = clock_->Monotonic();
 }
 
 void ExperimentOwner::Run(std::stop_token stop) {
@@ -50,6 +63,7 @@ void ExperimentOwner::Run(std::stop_token stop) {
         Log(LogLevel::kWarning, "the store cannot be read", {{"error", Message(looked)}});
       }
       last_error_ = looked.ok() ? "" : Message(looked);
+      asked_at_ = absl::InfiniteDuration();
       ready_ = ready_ || looked.ok();
     }
     if (looked.ok()) {
@@ -58,6 +72,7 @@ void ExperimentOwner::Run(std::stop_token stop) {
       ReleaseFreeMemory();
     }
     Pause(kMinPause);
+    Asking();
     // An error here shows again in Look, after a while.
     if (!client_->AwaitChange(revision_, kStorePollInterval).ok()) Pause(kStorePollInterval);
   }
@@ -66,6 +81,7 @@ void ExperimentOwner::Run(std::stop_token stop) {
 // What has changed since the last look: an experiment that has not ended, or one that has an
 // intent.
 Status ExperimentOwner::Refresh() {
+  Asking();
   ASSIGN_OR_RETURN(const auto changes, client_->Changes(revision_));
   const size_t known = wanted_.size();
   std::set<ExperimentKey> changed;
@@ -78,6 +94,7 @@ Status ExperimentOwner::Refresh() {
     if (change.kind == db::Change::Kind::kExperiment) changed.insert(key);
   }
   for (const ExperimentKey& key : changed) {
+    Asking();
     const auto experiment = client_->GetExperiment(key);
     if (!experiment.ok() && !absl::IsNotFound(experiment.status())) return experiment.status();
     if (experiment.ok() && experiment::NeedsOwner(*experiment)) wanted_.insert(key);

@@ -22,13 +22,15 @@ class ExperimentOwner {
   // What it owns stays with the controller.
   ~ExperimentOwner();
 
-  // Why the store cannot be read or written, in words; "" if it can be. For /readyz.
+  // Why the store cannot be read or written, in words, also while it does not answer; "" if it can
+  // be. For /readyz.
   std::string LastError() const;
   // Whether all experiments that were there at the start have been looked at.
   bool Ready() const;
 
  private:
   void Run(std::stop_token stop);
+  void Asking();
   Status Refresh();
   void TryOwn();
   void GiveBack();
@@ -45,6 +47,8 @@ class ExperimentOwner {
   mutable Mutex mutex_;
   std::string last_error_ ABSL_GUARDED_BY(mutex_);
   bool ready_ ABSL_GUARDED_BY(mutex_) = false;
+  // Monotonic; since when an answer of the store is awaited: infinite = none is.
+  absl::Duration asked_at_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteDuration();
   std::jthread thread_;  // last: it uses the rest
 };
 

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <utility>
@@ -64,6 +65,19 @@ class PostgresServer {
   void Stop(int signal) {
     CHECK(kill(pid_, signal) == 0);
     Wait(std::exchange(pid_, -1));
+  }
+  // SIGSTOP or SIGCONT, to all of its processes: it hangs, and its connections with it.
+  void SignalAll(int signal) const {
+    CHECK(kill(pid_, signal) == 0);
+    for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
+      const std::string stat = ReadFile(entry.path() / "stat").value_or("");
+      // After the name, which may hold anything: the state, and the parent.
+      const size_t end = stat.rfind(") ");
+      if (end == std::string::npos) continue;
+      if (std::atoi(stat.c_str() + end + 4) == pid_) {
+        kill(std::atoi(entry.path().filename().c_str()), signal);
+      }
+    }
   }
   // Returns when it answers.
   void Start() {

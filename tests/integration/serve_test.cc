@@ -98,6 +98,14 @@ class ServeTest : public testing::Test {
     return std::move(*client);
   }
 
+  // Whether its answer begins so.
+  bool Readyz(const std::string& answer) const {
+    service::Wire wire(http_port_);
+    return wire.Send("GET /readyz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n") &&
+           wire.ReadUntil("\r\n\r\n" + answer);
+  }
+  bool IsReady() const { return Readyz("ok"); }
+
   Cli cli_;
   int servers_ = 0;
   std::string address_;
@@ -172,6 +180,20 @@ TEST_F(ServeTest, WithoutItsDatabaseItIsNotSaidToBeAway) {
   EXPECT_THAT(outcome.err, HasSubstr("database postgres://"));
 }
 
+// A load balancer looks elsewhere long before the connection counts as lost.
+TEST_F(ServeTest, WithADatabaseThatHangsItIsNotReady) {
+  if (!db::PostgresServer::IsInstalled()) GTEST_SKIP() << "there is no PostgreSQL here";
+  db::PostgresServer postgres;
+  const auto server = Serve({"--db", "postgres:" + postgres.Address(postgres.NewDatabase())});
+  EXPECT_TRUE(Eventually([&] { return IsReady(); }));
+  postgres.SignalAll(SIGSTOP);
+  const absl::Duration began = RealClock()->Monotonic();
+  EXPECT_TRUE(Eventually([&] { return Readyz("[-]experiments: the database has not answered for"); }));
+  EXPECT_LT(RealClock()->Monotonic() - began, absl::Seconds(30));
+  postgres.SignalAll(SIGCONT);
+  EXPECT_TRUE(Eventually([&] { return IsReady(); }));
+}
+
 TEST_F(ServeTest, AWaitHasAnEndThoughItsServerIsAway) {
   auto server = Serve();
   ASSERT_EQ(Apply(Spec("one")).code, 0);
@@ -204,13 +226,8 @@ TEST_F(ServeTest, OnAFullDiskItIsNotReadyAndAnAskSaysWhy) {
   const auto ask = [&] {
     return *client->Ask(key, absl::StrCat("caller", ++callers), absl::Seconds(1));
   };
-  const auto is_ready = [&] {
-    service::Wire wire(http_port_);
-    return wire.Send("GET /readyz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n") &&
-           wire.ReadUntil("\r\n\r\nok");
-  };
   ASSERT_TRUE(ask().has_trial());
-  EXPECT_TRUE(is_ready());
+  EXPECT_TRUE(IsReady());
   const std::string ballast = disk + "/ballast";
   EXPECT_FALSE(WriteFileAtomic(ballast, std::string(3 << 20, 'b')).ok());
   std::ofstream(ballast) << std::string(3 << 20, 'b');  // as much as there is space for
@@ -218,10 +235,10 @@ TEST_F(ServeTest, OnAFullDiskItIsNotReadyAndAnAskSaysWhy) {
   while (reply.has_trial() && callers < 2000) reply = ask();  // what its files still have room for
   EXPECT_TRUE(reply.pending());
   EXPECT_THAT(reply.reason(), HasSubstr("disk full: cannot write database"));
-  EXPECT_TRUE(Eventually([&] { return !is_ready(); }));
+  EXPECT_TRUE(Eventually([&] { return !IsReady(); }));
   ASSERT_TRUE(RemoveAll(ballast).ok());
   EXPECT_TRUE(Eventually([&] { return ask().has_trial(); }));
-  EXPECT_TRUE(Eventually(is_ready));
+  EXPECT_TRUE(Eventually([&] { return IsReady(); }));
   umount2(disk.c_str(), MNT_DETACH);
 }
 
