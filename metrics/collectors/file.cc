@@ -19,7 +19,8 @@ constexpr char kField[] = "spec.metricsCollectorSpec.source.";
 class FileCollector : public Collector {
  public:
   FileCollector(const v1::SourceSpec& spec, PatternsPtr patterns)
-      : json_(spec.file_system_path().format() == v1::JSON),
+      : path_(spec.file_system_path().path()),
+        json_(spec.file_system_path().format() == v1::JSON),
         filter_(spec.filter()),
         patterns_(std::move(patterns)) {}
 
@@ -31,13 +32,14 @@ class FileCollector : public Collector {
   std::string Describe(const Source& source) const override {
     const std::string& path = source.files.path;
     const std::string format = json_ ? "as a key of JSON lines" : TextFormat(filter_, source);
-    return absl::StrCat("in the file ", path, " ", format, " (", LineCount(path), OtherNames(path),
-                        ")");
+    return absl::StrCat("in the file ", source.files.copies ? path_ : path, " ", format, " (",
+                        LineCount(path), OtherNames(path), ")");
   }
 
   std::vector<std::string> Files(const AttemptFiles& files) const override { return {files.path}; }
 
  private:
+  const std::string path_;
   const bool json_;
   const v1::FilterSpec filter_;
   const PatternsPtr patterns_;

@@ -23,8 +23,10 @@ class StdOutCollector : public Collector {
 
   std::string Describe(const Source& source) const override {
     const std::string& log = source.files.log;
-    return absl::StrCat("in the output ", TextFormat(filter_, source), " (log ", log, ", ",
-                        LineCount(log), OtherNames(log), ")");
+    // Of a pod there is a copy, whose path says nothing to the user.
+    const std::string place = source.files.copies ? "" : absl::StrCat("log ", log, ", ");
+    return absl::StrCat("in the output ", TextFormat(filter_, source), " (", place, LineCount(log),
+                        OtherNames(log), ")");
   }
 
  private:

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -18,6 +19,8 @@ constexpr size_t kShownTags = 5;
 
 class TensorFlowEventCollector : public Collector {
  public:
+  explicit TensorFlowEventCollector(std::string path) : path_(std::move(path)) {}
+
   StatusOr<Collected> Collect(const Source& source, const v1::CollectorCursor& cursor) override {
     const std::string& root = source.files.path;
     return ReadAttempt(
@@ -28,7 +31,8 @@ class TensorFlowEventCollector : public Collector {
     const std::string& root = source.files.path;
     const size_t files = FindEventFiles(root).size();
     const std::vector<std::string> tags = TagsIn(root, kShownTags);
-    return absl::StrCat("as the tag of a scalar in the event files of ", root, " (", files,
+    return absl::StrCat("as the tag of a scalar in the event files of ",
+                        source.files.copies ? path_ : root, " (", files,
                         files == 1 ? " file" : " files",
                         tags.empty() ? "" : "; they have the tags ", QuotedList(tags), ")");
   }
@@ -36,11 +40,14 @@ class TensorFlowEventCollector : public Collector {
   std::vector<std::string> Files(const AttemptFiles& files) const override {
     return FindEventFiles(files.path);
   }
+
+ private:
+  const std::string path_;  // as it is written
 };
 
 StatusOr<std::unique_ptr<Collector>> Create(const v1::MetricsCollectorSpec& spec) {
   if (!spec.source().file_system_path().path().empty()) {
-    return std::make_unique<TensorFlowEventCollector>();
+    return std::make_unique<TensorFlowEventCollector>(spec.source().file_system_path().path());
   }
   return absl::InvalidArgumentError(
       "spec.metricsCollectorSpec.source.fileSystemPath.path: the TensorFlowEvent collector needs "

@@ -217,6 +217,20 @@ TEST_F(CollectorTest, DescribesWhereItLooked) {
               HasSubstr("in the file " + dir_.File("m.json") + " as a key of JSON lines (absent)"));
 }
 
+// Where the controller keeps copies of what a pod writes says nothing to its user.
+TEST_F(CollectorTest, OfCopiesItNamesWhatTheProgramWrote) {
+  source_.metrics = {"loss"};
+  source_.files.copies = true;
+  Write(source_.files.log, "a\n");
+  EXPECT_THAT(Describe(), HasSubstr("`loss: <number>` (1 line) and"));
+  UseFile("m.json", v1::JSON);
+  spec_.mutable_source()->mutable_file_system_path()->set_path("/out/m.json");
+  EXPECT_THAT(Describe(), HasSubstr("in the file /out/m.json as a key"));
+  spec_.mutable_collector()->set_kind(v1::TENSOR_FLOW_EVENT);
+  spec_.mutable_source()->mutable_file_system_path()->set_path("/out/runs");
+  EXPECT_THAT(Describe(), HasSubstr("in the event files of /out/runs (0 files)"));
+}
+
 TEST_F(CollectorTest, KnowsAFinishedProgram) {
   source_.metrics = {"loss"};
   Write(source_.files.metrics, "{\"step\": 1, \"metrics\": {\"loss\": 0.5}}\n");
