@@ -460,10 +460,11 @@ expect "what to do with the edit" has 'overlay of your own.*--force-conflicts' \
   eval '! install_one 2>&1'
 expect "what is not of it" has 'earlier one, kubectl delete takes it away: Role/left' \
   eval 'install_one --force-conflicts 2>&1'
+check_one_namespace
 step "what was chosen before stays, and mistakes change nothing"
 pools_of() { kubectl -n one get configmap shirabe-pools -o 'jsonpath={.data.pools\.yaml}'; }
 kubectl -n one create configmap shirabe-pools --dry-run=client -o yaml \
-  --from-literal=pools.yaml='pools: [{name: "a100", capacity: spot}]' |
+  --from-literal=pools.yaml='pools: [{name: "any", capacity: on-demand}]' |
   kubectl apply --server-side --force-conflicts -f - >/dev/null
 POOLS=$(pools_of)
 expect "pools of the cluster" has 'ConfigMap shirabe-pools stay' eval 'install_one 2>&1'
@@ -477,4 +478,3 @@ expect "no address of a database" has 'address of your database into .*database.
 kubectl -n one delete configmap shirabe-pools >/dev/null
 expect "and away with the pools" install_one
 expect "that there are none" has '^pools: \[\]' pools_of
-check_one_namespace
