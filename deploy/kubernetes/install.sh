@@ -54,24 +54,45 @@ done
 [[ $IMAGE =~ ^[A-Za-z0-9][A-Za-z0-9._/:@-]*$ ]] ||
   fail "--image IMAGE is missing, or is not one: '$IMAGE'"
 [[ $NAMESPACE =~ ^[a-z0-9]([-a-z0-9]*[a-z0-9])?$ ]] || fail "'$NAMESPACE' is not a namespace"
-[[ $STORAGE_CLASS =~ ^[-.a-z0-9]*$ ]] || fail "'$STORAGE_CLASS' is not a StorageClass"
+[[ $STORAGE_CLASS =~ ^([a-z0-9][-.a-z0-9]*)?$ ]] || fail "'$STORAGE_CLASS' is not a StorageClass"
 [ -z "$ALONE" ] || [ -z "$OVERLAY" ] || fail "--overlay and --one-namespace exclude each other"
 [ "$OVERLAY" != one-namespace ] || fail "give --one-namespace NAMESPACE for that overlay"
 [ -f "$FOLDER/kustomization.yaml" ] ||
   fail "there is no overlay ${FOLDER##*/}; there are: $(cd "$HERE/overlays" && echo *)"
 
+if [ "$OVERLAY$PRINT" = postgres ] && grep -q :change-me@ "$FOLDER/database.env"; then
+  fail "write the address of your database into $FOLDER/database.env"
+fi
+
 # That of a claim stays as it is; to leave it out would be to change it.
-if [ -z "$STORAGE_CLASS$PRINT" ]; then
-  STORAGE_CLASS=$(kubectl -n "$NAMESPACE" get pvc shirabe-home \
+if [ -z "$PRINT" ]; then
+  class=$(kubectl -n "$NAMESPACE" get pvc shirabe-home \
     -o 'jsonpath={.spec.storageClassName}' 2>/dev/null || true)
+  STORAGE_CLASS=${STORAGE_CLASS:-$class}
+  [ -z "$class" ] || [ "$class" = "$STORAGE_CLASS" ] ||
+    fail "the volume shirabe-home is of the StorageClass $class, and stays so: give no" \
+      "--storage-class; or, while it is Pending and has no data," \
+      "kubectl -n $NAMESPACE delete pvc shirabe-home"
 fi
 
 # What `kustomize edit` would write, around the folder, and elsewhere than in it.
 WORK=$(mktemp -d)
 trap 'rm -rf "$WORK"' EXIT
+
+# What the cluster's ConfigMap of pools has, as JSON, where this folder has no pools, as a fresh copy
+# of it: without them experiments that name one fail.
+pools_to_keep() {
+  local data
+  grep -q '^pools: \[\]' "$HERE/controller/pools.yaml" || return 0
+  data=$(kubectl -n "$NAMESPACE" get configmap shirabe-pools --ignore-not-found \
+    -o 'jsonpath={.data}') || return
+  [[ $data == *'\npools: []'* ]] || echo "$data"
+}
+
 name=${IMAGE%@*} digest=
 [ "$name" = "$IMAGE" ] || digest=${IMAGE#*@}
 tag=
+pools=
 if [[ ${name##*/} == *:* ]]; then
   tag=${name##*:}
   name=${name%:*}
@@ -84,12 +105,22 @@ fi
   echo "    newName: '$name'"
   [ -z "$tag" ] || echo "    newTag: '$tag'"
   [ -z "$digest" ] || echo "    digest: '$digest'"
+  echo "patches:"
   if [ -n "$STORAGE_CLASS" ]; then
     cat <<END
-patches:
   - target: {kind: PersistentVolumeClaim, name: shirabe-home}
     patch: |-
       - {op: add, path: /spec/storageClassName, value: $STORAGE_CLASS}
+END
+  fi
+  [ -n "$PRINT" ] || pools=$(pools_to_keep)
+  if [ -n "$pools" ]; then
+    say "the pools in the ConfigMap shirabe-pools stay, as controller/pools.yaml has none; to be" \
+      "rid of them: kubectl -n $NAMESPACE delete configmap shirabe-pools, and install again"
+    cat <<END
+  - target: {kind: ConfigMap, name: shirabe-pools}
+    patch: |-
+      - {op: replace, path: /data, value: $pools}
 END
   fi
 } >"$WORK/kustomization.yaml"

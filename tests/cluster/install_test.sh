@@ -461,3 +461,20 @@ expect "what to do with the edit" has 'overlay of your own.*--force-conflicts' \
 expect "what is not of it" has 'earlier one, kubectl delete takes it away: Role/left' \
   eval 'install_one --force-conflicts 2>&1'
 check_one_namespace
+step "what was chosen before stays, and mistakes change nothing"
+pools_of() { kubectl -n one get configmap shirabe-pools -o 'jsonpath={.data.pools\.yaml}'; }
+kubectl -n one create configmap shirabe-pools --dry-run=client -o yaml \
+  --from-literal=pools.yaml='pools: [{name: "any", capacity: on-demand}]' |
+  kubectl apply --server-side --force-conflicts -f - >/dev/null
+POOLS=$(pools_of)
+expect "pools of the cluster" has 'ConfigMap shirabe-pools stay' eval 'install_one 2>&1'
+equal "they are as they were" "$POOLS" "$(pools_of)"
+expect "another class" has 'is of the StorageClass shirabe-test.*delete pvc shirabe-home' \
+  eval '! install_one --storage-class other 2>&1'
+expect "a word that is missing" has "'--print' is not a StorageClass" \
+  eval '! install_one --storage-class --print 2>&1'
+expect "no address of a database" has 'address of your database into .*database.env' \
+  eval "! '$SOURCE/deploy/kubernetes/install.sh' --image a:1 --overlay postgres 2>&1"
+kubectl -n one delete configmap shirabe-pools >/dev/null
+expect "and away with the pools" install_one
+expect "that there are none" has '^pools: \[\]' pools_of
