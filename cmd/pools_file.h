@@ -12,8 +12,9 @@ namespace shirabe::cmd {
 
 class PoolsFile {
  public:
-  // Without a path there are none. A file that cannot be read, or holds mistakes, is refused.
-  static StatusOr<PoolsFile> Open(const std::string& path);
+  // Without a path there are none. A file that cannot be read, or holds mistakes, is refused, but
+  // where `kept` has a copy of the last one that was right, which is used then.
+  static StatusOr<PoolsFile> Open(const std::string& path, const std::string& kept);
 
   const v1::NodePools& pools() const { return pools_; }
 
@@ -22,10 +23,10 @@ class PoolsFile {
   bool Reload(absl::Duration monotonic);
 
  private:
-  explicit PoolsFile(std::string path) : path_(std::move(path)) {}
+  PoolsFile(std::string path, std::string kept) : path_(std::move(path)), kept_(std::move(kept)) {}
   Status Take(std::string text);
 
-  std::string path_;
+  std::string path_, kept_;
   std::string text_;  // as it was read last, right or wrong
   v1::NodePools pools_;
   absl::Duration next_look_ = absl::ZeroDuration();

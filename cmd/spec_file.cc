@@ -5,6 +5,7 @@
 #include <cerrno>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "base/file_io.h"
 #include "client/import_batch.h"
 #include "cmd/terminal.h"
@@ -114,7 +115,13 @@ StatusOr<v1::NodePools> LoadNodes(const std::string& path) {
 
 StatusOr<v1::NodePools> ReadPools(const std::string& text, const std::string& path) {
   experiment::ParsedNodes nodes = experiment::ParseNodes(text, experiment::NoPools::kIsFine);
-  RETURN_IF_ERROR(ErrorsIn(path, Print(nodes.findings, path)));
+  // One message, since a controller logs it.
+  std::vector<std::string> errors;
+  for (const experiment::Finding& finding : nodes.findings) {
+    if (!finding.warning) errors.push_back(experiment::FormatFinding(finding, path));
+  }
+  if (!errors.empty()) return absl::InvalidArgumentError(absl::StrJoin(errors, "; "));
+  Print(nodes.findings, path);
   return std::move(nodes.pools);
 }
 

@@ -199,7 +199,7 @@ Status ControllerProcess::FillMachines() {
     machines_.pods.image = Text(container, {"image"});
     machines_.pods.image_pull_policy = Text(container, {"imagePullPolicy"});
   }
-  ASSIGN_OR_RETURN(pools_, PoolsFile::Open(flags_.nodes));
+  ASSIGN_OR_RETURN(pools_, PoolsFile::Open(flags_.nodes, session_.place.home + "/pools.yaml"));
   return absl::OkStatus();
 }
 

@@ -28,6 +28,7 @@ class PoolsFileTest : public ::testing::Test {
   }
 
   std::string Path() const { return folder_ + "/pools.yaml"; }
+  std::string Kept() const { return folder_ + "/home.yaml"; }
 
   std::string folder_ = testing::TempDir() + "shirabe-pools-XXXXXX";
   absl::Duration now_;
@@ -35,7 +36,7 @@ class PoolsFileTest : public ::testing::Test {
 
 TEST_F(PoolsFileTest, TakesOverWhatIsRightAndStaysWithItOtherwise) {
   Write("pools: []");
-  auto file = PoolsFile::Open(Path());
+  auto file = PoolsFile::Open(Path(), Kept());
   ASSERT_TRUE(file.ok()) << file.status();
   EXPECT_EQ(Names(*file), "");
   Write("pools: [{name: spot, pricePerHour: 1}]");
@@ -54,18 +55,45 @@ TEST_F(PoolsFileTest, TakesOverWhatIsRightAndStaysWithItOtherwise) {
 
 TEST_F(PoolsFileTest, AFileThatIsGoneForAMomentChangesNothing) {
   Write("pools: [{name: spot}]");
-  auto file = PoolsFile::Open(Path());
+  auto file = PoolsFile::Open(Path(), Kept());
   ASSERT_TRUE(file.ok());
   std::filesystem::remove(Path());
   EXPECT_FALSE(file->Reload(now_ + absl::Minutes(1)));
   EXPECT_EQ(Names(*file), "spot ");
 }
 
+// The controller's pod is made again after a mistake was written.
+TEST_F(PoolsFileTest, AMistakeDoesNotKeepItFromStartingAgain) {
+  Write("pools: [{name: spot}]");
+  ASSERT_TRUE(PoolsFile::Open(Path(), Kept()).ok());
+  Write("pools: [{name: gpu, pricePerHour: cheap}]");
+  auto file = PoolsFile::Open(Path(), Kept());
+  ASSERT_TRUE(file.ok()) << file.status();
+  EXPECT_EQ(Names(*file), "spot ");
+  EXPECT_FALSE(file->Reload(now_)) << "it is as wrong as before";
+  Write("pools: [{name: gpu, pricePerHour: 1}]");
+  EXPECT_TRUE(file->Reload(now_));
+  EXPECT_EQ(Names(*file), "gpu ");
+  Write("pools: nonsense");
+  file = PoolsFile::Open(Path(), Kept());
+  ASSERT_TRUE(file.ok()) << file.status();
+  EXPECT_EQ(Names(*file), "gpu ");
+  ASSERT_TRUE(WriteFileAtomic(Kept(), "pools: nonsense too").ok());
+  EXPECT_FALSE(PoolsFile::Open(Path(), Kept()).ok());
+}
+
+TEST_F(PoolsFileTest, WhatIsWrongIsSaidWithItsPlace) {
+  Write("pools:\n- {name: spot, pricePerHour: cheap}");
+  const std::string words = Message(PoolsFile::Open(Path(), Kept()).status());
+  EXPECT_NE(words.find("pools.yaml:2:"), std::string::npos) << words;
+  EXPECT_NE(words.find("pricePerHour"), std::string::npos) << words;
+}
+
 TEST_F(PoolsFileTest, WhatIsWrongFromTheStartIsRefused) {
-  EXPECT_FALSE(PoolsFile::Open(Path()).ok());
+  EXPECT_FALSE(PoolsFile::Open(Path(), Kept()).ok());
   Write("pools: [{name: spot, colour: red}]");
-  EXPECT_TRUE(absl::IsInvalidArgument(PoolsFile::Open(Path()).status()));
-  auto none = PoolsFile::Open("");
+  EXPECT_TRUE(absl::IsInvalidArgument(PoolsFile::Open(Path(), Kept()).status()));
+  auto none = PoolsFile::Open("", Kept());
   ASSERT_TRUE(none.ok());
   EXPECT_EQ(none->pools().pools_size(), 0);
   EXPECT_FALSE(none->Reload(now_));
