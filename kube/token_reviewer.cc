@@ -136,10 +136,13 @@ Status TokenReviewer::ReviewAccess(const UserInfo& user_info,
   }
   const Json* allowed = FindAt(*review, {"status", "allowed"});
   if (allowed != nullptr && *allowed == true) return absl::OkStatus();
+  const bool reads =
+      attributes.verb == "get" || attributes.verb == "list" || attributes.verb == "watch";
   return absl::PermissionDeniedError(
       absl::StrCat(user_info.name, " may not ", Words(attributes), ": by the cluster's RBAC; ",
-                   attributes.path.empty() ? "the role `edit` or `view` there allows it"
-                                           : "a ClusterRole with these nonResourceURLs allows it"));
+                   !attributes.path.empty() ? "a ClusterRole with these nonResourceURLs allows it"
+                   : reads                  ? "the role `edit` or `view` there allows it"
+                                            : "the role `edit` there allows it"));
 }
 
 }  // namespace shirabe::kube

@@ -289,7 +289,8 @@ PodWaiting WhyRefused(const std::string& words) {
     return {.reason = "QuotaExceeded",
             .text = Join("the namespace's quota refuses it: " + words,
                          unsaid ? "Give the trial's container requests and limits of these."
-                                : "Wait, lower parallelTrialCount, or ask for more quota."),
+                                : "Wait, lower parallelTrialCount, or ask for more quota: each "
+                                  "pod needs room for our sidecar, too, of limits.cpu up to 1."),
             .never_starts = unsaid,
             .give_up = unsaid ? kConfigTimeout : absl::InfiniteDuration()};
   }
