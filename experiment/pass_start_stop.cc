@@ -35,11 +35,17 @@ bool IsTrialAccountRefused(const Status& started) {
   return trial::EventReasonOf(started) == trial::kAccountRefused;
 }
 
+bool IsPoolMissing(const Status& started) {
+  return trial::EventReasonOf(started) == trial::kPoolMissing;
+}
+
 constexpr StartObstacle kObstacles[] = {
     {absl::IsUnimplemented, "TrialKindKnown", "NoSuchKind", "TrialKindMissing", "TrialKindFound",
      "the cluster knows the kind of its trials by now"},
     {IsTrialAccountRefused, "TrialAccountAllowed", "MissingRight", trial::kAccountRefused,
      "TrialAccountAllowed", "the namespace's account may make its trials by now"},
+    {IsPoolMissing, "PoolsKnown", "NoSuchPool", trial::kPoolMissing, "PoolsKnown",
+     "the controller has the pools by now"},
 };
 
 // Said once, and taken back with the first start. The status is False, so that it is never the
@@ -73,7 +79,8 @@ void SayWhyNotStarted(const TrialEdit& edit, const Status& started) {
   SetWaitReason(edit, Message(started));
   const std::string reason = trial::EventReasonOf(started);
   if (reason.empty() || !absl::IsResourceExhausted(started)) return;
-  if (IsTrialAccountRefused(started)) return;  // of the whole experiment, once
+  // Of the whole experiment, once.
+  if (IsTrialAccountRefused(started) || IsPoolMissing(started)) return;
   if (edit.trial.trial().waiting() == before) return;
   edit.delta.AddEvent(edit.trial.trial(), true, reason, Message(started));
 }

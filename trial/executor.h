@@ -37,8 +37,8 @@ class Executor {
   // Starts the attempt and returns once it is on its way (its command may still fail to start).
   // An attempt of this name that already exists is adopted if it has this token, whether it runs
   // or has ended; else kAlreadyExists. Nothing was started, try again: kResourceExhausted, no free
-  // device or slot; kUnimplemented, no such kind yet; kUnavailable, a checkpoint is being verified.
-  // kInvalidArgument: it cannot run here, or no pool may be used; field and fix. on_change follows.
+  // slot or no such pool yet; kUnimplemented, no such kind yet; kUnavailable, a checkpoint is being
+  // verified. kInvalidArgument: it can never run here; field and fix. on_change follows.
   virtual Status Start(const AttemptRequest& request) = 0;
 
   // Asks it to end: control file with `why`, SIGTERM, and SIGKILL of all its descendants after

@@ -15,6 +15,8 @@ inline constexpr char kReferenceMissing[] = "ReferenceMissing";
 inline constexpr char kCodeNotFetched[] = "CodeNotFetched";
 inline constexpr char kAccountRefused[] = "TrialAccountRefused";  // the namespace's, for its trials
 
+inline constexpr char kPoolMissing[] = "PoolMissing";  // among the controller's
+
 inline constexpr char kEventReasonPayload[] = "shirabe.dev/event-reason";
 
 // With kResourceExhausted it is tried again, and the event is made; for other codes see

@@ -183,6 +183,28 @@ class MissingKindTest : public ReconcilerTest {
     return count;
   }
   std::string Current() { return CurrentCondition(store_->GetExperiment(kKey)->record).type(); }
+
+  // While nothing can start, and taken back, with an event of the condition's name, once it can.
+  void ExpectCondition(const std::string& event, const std::string& type,
+                       const std::string& reason) {
+    const std::string words = "what is missing, and who can add it";
+    executor_.start = trial::StartError(absl::StatusCode::kResourceExhausted, event, words);
+    for (int i = 0; i < 3; ++i) {
+      Pass();
+      clock_.Advance(absl::Seconds(10));
+    }
+    EXPECT_THAT(Conditions(type), testing::ElementsAre("False " + reason + ": " + words));
+    EXPECT_EQ(Events(event), 1);
+    EXPECT_EQ(Current(), "Running");
+    EXPECT_EQ(store_->GetTrial({kKey, 1})->record.waiting(), words);
+    EXPECT_EQ(store_->GetTrial({kKey, 1})->record.failures(), 0);
+    executor_.start = absl::OkStatus();
+    clock_.Advance(absl::Seconds(10));
+    Pass();
+    Pass();
+    EXPECT_THAT(Conditions(type), testing::IsEmpty());
+    EXPECT_EQ(Events(type), 1);
+  }
 };
 
 TEST_F(MissingKindTest, ItWaitsAndGoesOnByItself) {
@@ -212,25 +234,12 @@ TEST_F(MissingKindTest, ItWaitsAndGoesOnByItself) {
 
 // In a namespace whose account may not make the kind: told once, whatever the number of trials.
 TEST_F(MissingKindTest, AnAccountWithoutTheRightIsACondition) {
-  const std::string words = "ServiceAccount lab/shirabe-trials may not create jobs.batch";
-  executor_.start =
-      trial::StartError(absl::StatusCode::kResourceExhausted, trial::kAccountRefused, words);
-  for (int i = 0; i < 3; ++i) {
-    Pass();
-    clock_.Advance(absl::Seconds(10));
-  }
-  EXPECT_THAT(Conditions("TrialAccountAllowed"),
-              testing::ElementsAre("False MissingRight: " + words));
-  EXPECT_EQ(Events("TrialAccountRefused"), 1);
-  EXPECT_EQ(Current(), "Running");
-  EXPECT_EQ(store_->GetTrial({kKey, 1})->record.waiting(), words);
-  EXPECT_EQ(store_->GetTrial({kKey, 1})->record.failures(), 0);
-  executor_.start = absl::OkStatus();
-  clock_.Advance(absl::Seconds(10));
-  Pass();
-  Pass();
-  EXPECT_THAT(Conditions("TrialAccountAllowed"), testing::IsEmpty());
-  EXPECT_EQ(Events("TrialAccountAllowed"), 1);
+  ExpectCondition(trial::kAccountRefused, "TrialAccountAllowed", "MissingRight");
+}
+
+// After an upgrade that lost the pools, say: nothing has failed once they are back.
+TEST_F(MissingKindTest, APoolThatIsNotThereIsACondition) {
+  ExpectCondition(trial::kPoolMissing, "PoolsKnown", "NoSuchPool");
 }
 
 // That it cannot be asked whether it is there says nothing of the kind.

@@ -5,6 +5,7 @@
 #include "tests/support/parse_struct.h"
 #include "tests/trial/pools.h"
 #include "trial/kubernetes/price_quote.h"
+#include "trial/start_error.h"
 
 namespace shirabe::trial {
 namespace {
@@ -159,9 +160,12 @@ TEST(CapacityByPools, PolicyDecidesWhichAreLeft) {
 TEST(CapacityByPools, AnEmptySelectionSaysHowToGoOn) {
   PlacementRequest placement_request = With(v1::REQUIRED);
   placement_request.policy.add_pools("a100");
-  EXPECT_THAT(Message(SchedulingFor(placement_request, TwoPools()).status()),
-              HasSubstr("cannot progress: spec.shirabe.capacity.spot is required"));
+  const Status no_spot = SchedulingFor(placement_request, TwoPools()).status();
+  EXPECT_THAT(Message(no_spot), HasSubstr("spec.shirabe.capacity.spot is required"));
+  EXPECT_TRUE(absl::IsResourceExhausted(no_spot)) << "it waits for one";
+  EXPECT_EQ(EventReasonOf(no_spot), kPoolMissing);
   placement_request.policy.add_pools("h100");
+  EXPECT_EQ(EventReasonOf(SchedulingFor(placement_request, TwoPools()).status()), kPoolMissing);
   EXPECT_THAT(Message(SchedulingFor(placement_request, TwoPools()).status()),
               HasSubstr("names \"h100\", and the controller knows no such pool; it has: a100"));
   EXPECT_THAT(Message(SchedulingFor(placement_request, {}).status()), HasSubstr("it has: none"));

@@ -21,7 +21,8 @@ namespace shirabe::trial {
 
 // The pools that the policy names, in its order; without names all of them, the spot ones first and
 // of like ones the cheapest first. With `on_demand` the on-demand ones only, if any may be used.
-// kInvalidArgument, "cannot progress: …" with the fix, if the policy leaves none.
+// A StartError, kPoolMissing, with the fix, if the policy leaves none: an administrator can add
+// one.
 StatusOr<PodScheduling> SchedulingFor(const PlacementRequest& placement_request,
                                       const v1::NodePools& pools);
 

@@ -6,6 +6,7 @@
 #include "absl/strings/str_join.h"
 #include "kube/json_access.h"
 #include "trial/pod/pod_scheduling.h"
+#include "trial/start_error.h"
 
 namespace shirabe::trial {
 namespace {
@@ -24,6 +25,11 @@ Json Term(Json expressions) { return {{"matchExpressions", std::move(expressions
 
 // ---- which pools --------------------------------------------------------------------------------
 
+// The administrator may bring it back, as after an upgrade that lost the file of --nodes.
+Status NoPool(const std::string& why) {
+  return StartError(absl::StatusCode::kResourceExhausted, kPoolMissing, why);
+}
+
 StatusOr<Pools> NamedPools(const v1::CapacityPolicy& policy, const v1::NodePools& pools) {
   Pools named;
   for (const std::string& name : policy.pools()) {
@@ -34,9 +40,9 @@ StatusOr<Pools> NamedPools(const v1::CapacityPolicy& policy, const v1::NodePools
       if (pool.name() == name) found = &pool;
     }
     if (found == nullptr) {
-      return CannotProgress(absl::StrCat("spec.shirabe.capacity.pools names \"", name,
-                                         "\", and the controller knows no such pool; it has: ",
-                                         known.empty() ? "none" : absl::StrJoin(known, ", ")));
+      return NoPool(absl::StrCat("spec.shirabe.capacity.pools names \"", name,
+                                 "\", and the controller knows no such pool; it has: ",
+                                 known.empty() ? "none" : absl::StrJoin(known, ", ")));
     }
     named.push_back(found);
   }
@@ -72,14 +78,14 @@ StatusOr<Pools> Allowed(const PlacementRequest& placement_request, const v1::Nod
   if (policy.spot() == v1::REQUIRED) {
     allowed = Keep(allowed, /*spot=*/true);
     if (!allowed.empty()) return allowed;
-    return CannotProgress("spec.shirabe.capacity.spot is required and " + among +
-                          " is spot: give one capacity: spot, or set spot to preferred");
+    return NoPool("spec.shirabe.capacity.spot is required and " + among +
+                  " is spot: give one capacity: spot, or set spot to preferred");
   }
   const Pools on_demand = Keep(allowed, /*spot=*/false);
   if (policy.spot() == v1::SPOT_NEVER) {
     if (!on_demand.empty()) return on_demand;
-    return CannotProgress("spec.shirabe.capacity.spot is never and " + among +
-                          " is on-demand: give one capacity: on-demand, or set spot to preferred");
+    return NoPool("spec.shirabe.capacity.spot is never and " + among +
+                  " is on-demand: give one capacity: on-demand, or set spot to preferred");
   }
   return placement_request.on_demand && !on_demand.empty() ? on_demand : allowed;
 }
