@@ -13,7 +13,7 @@ namespace {
 constexpr absl::Duration kStorePollInterval = absl::Milliseconds(200);
 constexpr absl::Duration kMinPause = absl::Milliseconds(20);  // between two looks, at least
 constexpr absl::Duration kRetryAfter = absl::Seconds(2);
-constexpr absl::Duration kSlowAnswer = absl::Seconds(5);  // of the store: then it is not ready
+constexpr absl::Duration kSlowAnswer = absl::Seconds(5);    // of the store: then it is not ready
 constexpr absl::Duration kReturnMemory = absl::Seconds(5);  // to the system, at most every so often
 
 }  // namespace

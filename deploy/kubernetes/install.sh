@@ -79,8 +79,8 @@ fi
 WORK=$(mktemp -d)
 trap 'rm -rf "$WORK"' EXIT
 
-# What the cluster's ConfigMap of pools has, as JSON, where this folder has no pools, as a fresh copy
-# of it: without them experiments that name one fail.
+# What the cluster's ConfigMap of pools has, as JSON, where this folder has none, as a fresh copy of
+# it: without them experiments that name one wait.
 pools_to_keep() {
   local data
   grep -q '^pools: \[\]' "$HERE/controller/pools.yaml" || return 0

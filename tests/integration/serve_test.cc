@@ -188,7 +188,8 @@ TEST_F(ServeTest, WithADatabaseThatHangsItIsNotReady) {
   EXPECT_TRUE(Eventually([&] { return IsReady(); }));
   postgres.SignalAll(SIGSTOP);
   const absl::Duration began = RealClock()->Monotonic();
-  EXPECT_TRUE(Eventually([&] { return Readyz("[-]experiments: the database has not answered for"); }));
+  EXPECT_TRUE(
+      Eventually([&] { return Readyz("[-]experiments: the database has not answered for"); }));
   EXPECT_LT(RealClock()->Monotonic() - began, absl::Seconds(30));
   postgres.SignalAll(SIGCONT);
   EXPECT_TRUE(Eventually([&] { return IsReady(); }));

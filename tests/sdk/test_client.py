@@ -389,7 +389,7 @@ class ClientTest(unittest.TestCase):
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             trial.tell(0.5)  # what it has
-        with self.assertWarnsRegex(UserWarning, r"stopped-1 was stopped before \(.+\): this result"):
+        with self.assertWarnsRegex(UserWarning, r"stopped-1 was stopped before \(.+\): this"):
             trial.tell(0.25)
         self.assertEqual(trial.objective, 0.5)
 
