@@ -139,6 +139,7 @@ test("a note that is being written waits for its writer, each with its own trial
     await page.reload();
     assert.equal(await text.inputValue(), "half of it");
     await page.getByRole("button", { name: "Write", exact: true }).click();
+    await text.waitFor({ state: "detached" }); // it is written: the preview has its words as well
     await page.locator(".markdown", { hasText: "half of it" }).waitFor();
     await page.reload();
     await page.getByRole("button", { name: "Edit" }).waitFor();
