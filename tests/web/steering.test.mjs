@@ -59,6 +59,7 @@ test("notes are a subset of Markdown, tags come and go, and nothing of it is exe
       `# Plan\n\nfirst **lr** ${HTML}\n\n- one\n- [here](#/t/default/steered/1)\n` +
       "- [there](https://example.com/) ![x](https://example.com/x.png)\n");
     await page.getByRole("button", { name: "Write", exact: true }).click();
+    await page.getByRole("textbox", { name: "Note", exact: true }).waitFor({ state: "detached" });
     await page.getByRole("heading", { name: "Plan" }).waitFor();
     await page.locator(".markdown strong", { hasText: "lr" }).waitFor();
     await page.getByText(HTML).waitFor();
