@@ -80,6 +80,14 @@ class KnownRows {
   std::set<std::tuple<std::string, int64_t, uint64_t>> steps_;
 };
 
+// Whether all of its points are there.
+StatusOr<bool> HasStored(const Report& report, db::Store& store) {
+  ASSIGN_OR_RETURN(const auto rows, store.ListObservations({.trial = report.trial}));
+  const KnownRows known(rows);
+  return std::all_of(report.points.begin(), report.points.end(),
+                     [&](const metrics::Observation& point) { return known.Has(point); });
+}
+
 // Whether it comes from the last attempt of a trial that has none open.
 StatusOr<bool> IsFromLastAttempt(const Report& report, const v1::Trial& trial, db::Store& store) {
   if (report.attempt != 0 && report.attempt != trial.attempts()) return false;
@@ -96,21 +104,16 @@ StatusOr<ReportReply> ProcessLateReport(const Report& report, db::Store& store) 
   const v1::Trial& trial = stored.record;
   ASSIGN_OR_RETURN(const bool is_of_last, IsFromLastAttempt(report, trial, store));
   if (!IsTerminal(trial.phase()) || !is_of_last) return NotCurrent(report.trial, report.attempt);
-  const bool stopped =
-      trial.phase() == v1::TRIAL_EARLY_STOPPED || trial.phase() == v1::TRIAL_KILLED;
-  if (!stopped && report.end == Report::End::kNone) {
-    return NotCurrent(report.trial, report.attempt);
+  if (trial.phase() == v1::TRIAL_EARLY_STOPPED || trial.phase() == v1::TRIAL_KILLED) {
+    ReportReply reply{.stop = trial.message().empty() ? trial.reason() : trial.message(),
+                      .ignored = true};
+    if (trial.phase() == v1::TRIAL_KILLED || report.points.empty()) return reply;
+    ASSIGN_OR_RETURN(const bool same_points, HasStored(report, store));
+    reply.ignored = !same_points;
+    return reply;
   }
-  ASSIGN_OR_RETURN(const auto rows, store.ListObservations({.trial = report.trial}));
-  const KnownRows known(rows);
-  const bool same_points =
-      std::all_of(report.points.begin(), report.points.end(),
-                  [&](const metrics::Observation& point) { return known.Has(point); });
-  if (stopped) {
-    return ReportReply{
-        .stop = trial.message().empty() ? trial.reason() : trial.message(),
-        .ignored = trial.phase() == v1::TRIAL_KILLED || report.points.empty() || !same_points};
-  }
+  if (report.end == Report::End::kNone) return NotCurrent(report.trial, report.attempt);
+  ASSIGN_OR_RETURN(const bool same_points, HasStored(report, store));
   const bool same_end = (report.end == Report::End::kFailed) == (trial.phase() == v1::TRIAL_FAILED);
   if (same_end && same_points) return ReportReply{};
   return absl::AlreadyExistsError(absl::StrCat("trial ", TrialName(report.trial),

@@ -31,21 +31,19 @@ struct StartObstacle {
   const char* over;
 };
 
-bool IsTrialAccountRefused(const Status& started) {
-  return trial::EventReasonOf(started) == trial::kAccountRefused;
-}
-
-bool IsPoolMissing(const Status& started) {
-  return trial::EventReasonOf(started) == trial::kPoolMissing;
+template <const char* kEventReason>
+bool HasEventReason(const Status& started) {
+  return trial::EventReasonOf(started) == kEventReason;
 }
 
 constexpr StartObstacle kObstacles[] = {
     {absl::IsUnimplemented, "TrialKindKnown", "NoSuchKind", "TrialKindMissing", "TrialKindFound",
      "the cluster knows the kind of its trials by now"},
-    {IsTrialAccountRefused, "TrialAccountAllowed", "MissingRight", trial::kAccountRefused,
-     "TrialAccountAllowed", "the namespace's account may make its trials by now"},
-    {IsPoolMissing, "PoolsKnown", "NoSuchPool", trial::kPoolMissing, "PoolsKnown",
-     "the controller has the pools by now"},
+    {HasEventReason<trial::kAccountRefused>, "TrialAccountAllowed", "MissingRight",
+     trial::kAccountRefused, "TrialAccountAllowed",
+     "the namespace's account may make its trials by now"},
+    {HasEventReason<trial::kPoolMissing>, "PoolsKnown", "NoSuchPool", trial::kPoolMissing,
+     "PoolsKnown", "the controller has the pools by now"},
 };
 
 // Said once, and taken back with the first start. The status is False, so that it is never the
@@ -79,8 +77,11 @@ void SayWhyNotStarted(const TrialEdit& edit, const Status& started) {
   SetWaitReason(edit, Message(started));
   const std::string reason = trial::EventReasonOf(started);
   if (reason.empty() || !absl::IsResourceExhausted(started)) return;
-  // Of the whole experiment, once.
-  if (IsTrialAccountRefused(started) || IsPoolMissing(started)) return;
+  // An obstacle is told of the whole experiment, once.
+  if (std::any_of(std::begin(kObstacles), std::end(kObstacles),
+                  [&](const StartObstacle& one) { return one.is(started); })) {
+    return;
+  }
   if (edit.trial.trial().waiting() == before) return;
   edit.delta.AddEvent(edit.trial.trial(), true, reason, Message(started));
 }
