@@ -27,25 +27,6 @@ std::string Cut(std::string text) {
   return text + "…";
 }
 
-std::string TrialNameOf(const v1::Event& event) {
-  return TrialName({ExperimentKeyOf(event), event.trial()});
-}
-
-ClusterEvent ClusterEventOf(const v1::Event& event) {
-  return {.warning = event.warning(),
-          .reason = event.reason(),
-          .note = event.message(),
-          .id = absl::StrCat(absl::Hex(event.id())),
-          .time = FromProto(event.time())};
-}
-
-// On the Trial object as well, where there is one.
-Status CreateTrialEvent(const SyncContext& context, const ExperimentKey& key,
-                        const v1::Event& event) {
-  const auto trial = context.trials->Find(key.ns, TrialNameOf(event));
-  return trial ? CreateEvent(context, *trial, ClusterEventOf(event)) : absl::OkStatus();
-}
-
 }  // namespace
 
 Status CreateEvent(const SyncContext& context, const Json& object, const ClusterEvent& text) {
@@ -81,6 +62,33 @@ Status CreateEvent(const SyncContext& context, const Json& object, const Cluster
   return done ? absl::OkStatus() : created;
 }
 
+namespace {
+
+// On the object and, of a trial, on that of the trial where there is one. `left_out`: so many were
+// not told before it.
+Status CreateEvents(const SyncContext& context, const Json& object, const v1::Event& event,
+                    int64_t left_out) {
+  const ExperimentKey key = KeyOfObject(object);
+  ClusterEvent told{.warning = event.warning(),
+                    .reason = event.reason(),
+                    .note = event.message(),
+                    .id = absl::StrCat(absl::Hex(event.id())),
+                    .time = FromProto(event.time())};
+  if (event.trial() != 0) {
+    const std::string name = TrialName({key, event.trial()});
+    const auto trial = context.trials->Find(key.ns, name);
+    if (trial) RETURN_IF_ERROR(CreateEvent(context, *trial, told));
+    told.note = absl::StrCat(name, ": ", told.note);
+  }
+  if (left_out > 0) {
+    absl::StrAppend(&told.note, " (", left_out, " events before it are not here: shirabe events ",
+                    key.name, ")");
+  }
+  return CreateEvent(context, object, told);
+}
+
+}  // namespace
+
 bool EventForwarder::MayTell(absl::Duration now) {
   const double refilled = absl::FDivDuration(now - filled_, kEventInterval);
   tokens_ = begun_ ? std::min(kEventBurst, tokens_ + refilled) : kEventBurst;
@@ -101,16 +109,7 @@ Status EventForwarder::Forward(const SyncContext& context, const Json& object) {
       const absl::Time time = FromProto(event.time());
       const bool stale = time < context.clock->Now() - kMaxEventAge;
       if (!stale && MayTell(context.clock->Monotonic())) {
-        ClusterEvent told = ClusterEventOf(event);
-        if (event.trial() != 0) {
-          RETURN_IF_ERROR(CreateTrialEvent(context, key, event));
-          told.note = absl::StrCat(TrialNameOf(event), ": ", told.note);
-        }
-        if (left_out_ > 0) {
-          absl::StrAppend(&told.note, " (", left_out_,
-                          " events before it are not here: shirabe events ", key.name, ")");
-        }
-        RETURN_IF_ERROR(CreateEvent(context, object, told));
+        RETURN_IF_ERROR(CreateEvents(context, object, event, left_out_));
         left_out_ = 0;
       } else if (!stale) {
         ++left_out_;
