@@ -161,7 +161,8 @@ TEST(CapacityByPools, AnEmptySelectionSaysHowToGoOn) {
   PlacementRequest placement_request = With(v1::REQUIRED);
   placement_request.policy.add_pools("a100");
   const Status no_spot = SchedulingFor(placement_request, TwoPools()).status();
-  EXPECT_THAT(Message(no_spot), HasSubstr("spec.shirabe.capacity.spot is required"));
+  EXPECT_THAT(Message(no_spot),
+              HasSubstr("cannot progress: spec.shirabe.capacity.spot is required"));
   EXPECT_TRUE(absl::IsResourceExhausted(no_spot)) << "it waits for one";
   EXPECT_EQ(EventReasonOf(no_spot), kPoolMissing);
   placement_request.policy.add_pools("h100");

@@ -27,7 +27,8 @@ Json Term(Json expressions) { return {{"matchExpressions", std::move(expressions
 
 // The administrator may bring it back, as after an upgrade that lost the file of --nodes.
 Status NoPool(const std::string& why) {
-  return StartError(absl::StatusCode::kResourceExhausted, kPoolMissing, why);
+  return StartError(absl::StatusCode::kResourceExhausted, kPoolMissing,
+                    Message(CannotProgress(why)));
 }
 
 StatusOr<Pools> NamedPools(const v1::CapacityPolicy& policy, const v1::NodePools& pools) {
