@@ -75,6 +75,12 @@ class AskTest : public testing::Test {
             .end = experiment::Report::End::kCompleted};
   }
   Status Tell(const experiment::Report& report) { return client_->Tell(report).status(); }
+  void Cancel() {
+    v1::Intent cancel;
+    cancel.set_verb(v1::Intent::CANCEL);
+    ASSERT_TRUE(client_->Send(kAsked, cancel).ok());
+    EXPECT_TRUE(Ask("v").ended());
+  }
 
   const std::string home_;
   std::unique_ptr<LocalClient> client_;
@@ -246,10 +252,7 @@ TEST_F(AskTest, EightCallersAtOnceGetATrialEachAndNoMoreThanThereAre) {
 TEST_F(AskTest, ACallerIsToldThatHisTrialWasStopped) {
   const v1::AskReply asked = Ask("w");
   ASSERT_TRUE(asked.has_trial());
-  v1::Intent cancel;
-  cancel.set_verb(v1::Intent::CANCEL);
-  ASSERT_TRUE(client_->Send(kAsked, cancel).ok());
-  EXPECT_TRUE(Ask("v").ended());
+  Cancel();
   const auto told = client_->Tell(End(asked, 0.5));
   ASSERT_TRUE(told.ok()) << told.status();
   EXPECT_FALSE(told->stop.empty());
@@ -272,10 +275,7 @@ TEST_F(AskTest, OfATrialThatWasStoppedOnlyTheResultThatItHasCounts) {
   const auto reported = client_->Tell(report);
   ASSERT_TRUE(reported.ok()) << reported.status();
   EXPECT_FALSE(reported->ignored);
-  v1::Intent cancel;
-  cancel.set_verb(v1::Intent::CANCEL);
-  ASSERT_TRUE(client_->Send(kAsked, cancel).ok());
-  EXPECT_TRUE(Ask("v").ended());
+  Cancel();
   const auto again = client_->Tell(End(asked, 0.5));
   ASSERT_TRUE(again.ok()) << again.status();
   EXPECT_FALSE(again->stop.empty());
