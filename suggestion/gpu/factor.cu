@@ -11,59 +11,111 @@
 namespace shirabe::suggestion::gpu {
 namespace {
 
-// A tile's lower half is A, then L; above the diagonal stands T (i, j) at [j][i], whose diagonal is
-// 1. Nothing is scaled before the end, so that a step reads one column and writes those after it.
-constexpr int kRow = kTile + 1;
+// Of a tile on the diagonal, thread t has sixteen elements of row t % 64, from column
+// 16 ⌊t / 64⌋ on: A, which becomes L √d with the pivots d, and T. Nothing is scaled before the end.
+constexpr int kRun = kTile * kTile / kThreads;
+struct DiagonalRow {
+  double a[kRun], t[kRun];
+  int row, part;
+};
 
-__device__ void Eliminate(double (&s)[kTile][kRow], int step) {
-  const int i = static_cast<int>(threadIdx.x) % kTile;
-  if (i <= step) return;
-  const double share = s[i][step] / s[step][step];
-  for (int j = static_cast<int>(threadIdx.x) / kTile; j <= i; j += kThreads / kTile) {
-    if (j > step) {
-      s[i][j] -= share * s[j][step];
-    } else if (j == step) {
-      s[j][i] = -share;
+// Column 16 part + run: the part as the threads have it, the run as an unrolled loop has it, so
+// that what is in registers is never sought by a number.
+struct Column {
+  int part, run;
+
+  __device__ int index() const { return part * kRun + run; }
+};
+__device__ inline bool IsAfter(int part, int run, const Column& column) {
+  return run > column.run ? part >= column.part : part > column.part;
+}
+
+// What a step needs of other rows, by column: A of the pivot's column after the pivot, and T of the
+// pivot's row up to it.
+struct Pivot {
+  double value;
+  double shared[kTile];
+};
+
+__device__ inline void SharePivot(const DiagonalRow& mine, const Column& column, Pivot& pivot) {
+  const int step = column.index();
+  if (mine.part == column.part) {
+    if (mine.row > step) pivot.shared[mine.row] = mine.a[column.run];
+    if (mine.row == step) pivot.value = mine.a[column.run];
+  }
+  if (mine.row != step) return;
+  UNROLL
+  for (int run = 0; run < kRun; ++run) {
+    if (!IsAfter(mine.part, run, column)) pivot.shared[mine.part * kRun + run] = mine.t[run];
+  }
+}
+
+__device__ inline void Eliminate(const Pivot& pivot, const Column& column, DiagonalRow& mine) {
+  const double share = pivot.shared[mine.row] / pivot.value;
+  UNROLL
+  for (int run = 0; run < kRun; ++run) {
+    const double change = share * pivot.shared[mine.part * kRun + run];
+    if (IsAfter(mine.part, run, column)) {
+      mine.a[run] -= change;
     } else {
-      s[j][i] -= share * s[j][step];
+      mine.t[run] -= change;
     }
   }
 }
 
+__device__ DiagonalRow LoadRow(const double* l, int64_t rows) {
+  DiagonalRow mine;
+  mine.row = static_cast<int>(threadIdx.x) % kTile;
+  mine.part = static_cast<int>(threadIdx.x) / kTile;
+  UNROLL
+  for (int run = 0; run < kRun; ++run) {
+    const int column = mine.part * kRun + run;
+    mine.a[run] = mine.row >= column ? l[column * rows + mine.row] : 0;
+    mine.t[run] = mine.row == column ? 1 : 0;
+  }
+  return mine;
+}
+
 // Block (item): tile (step, step).
 __global__ void DiagonalKernel(const Item* items, int step) {
-  __shared__ double s[kTile][kRow];
+  __shared__ Pivot pivots[2];  // in turn, so that a step waits once
+  __shared__ double inverse_roots[kTile], logarithms[kTile];
   const Item& item = items[blockIdx.x];
   if (step >= item.tiles || item.scalars[kFailed] != 0) return;
   double* l = TileAt(item.k, item.padded, step, step);
   double* w = TileAt(item.w, item.padded, step, step);
   const int thread = static_cast<int>(threadIdx.x);
-  for (int e = thread; e < kTile * kTile; e += kThreads) {
-    const int row = e % kTile, column = e / kTile;
-    s[row][column] = row >= column ? l[static_cast<int64_t>(column) * item.padded + row] : 0;
+  DiagonalRow mine = LoadRow(l, item.padded);
+  for (int part = 0; part < kTile / kRun; ++part) {
+    UNROLL
+    for (int run = 0; run < kRun; ++run) {
+      const Column column{part, run};
+      Pivot& pivot = pivots[run % 2];
+      SharePivot(mine, column, pivot);
+      __syncthreads();
+      if (!(pivot.value > 0)) {
+        if (thread == 0) item.scalars[kFailed] = 1;
+        return;
+      }
+      if (thread == column.index()) {
+        inverse_roots[thread] = 1 / sqrt(pivot.value);
+        logarithms[thread] = 0.5 * log(pivot.value);
+      }
+      if (mine.row > column.index()) Eliminate(pivot, column, mine);
+    }
   }
   __syncthreads();
-  for (int pivot = 0; pivot < kTile; ++pivot) {
-    if (!(s[pivot][pivot] > 0)) {
-      if (thread == 0) item.scalars[kFailed] = 1;
-      return;
-    }
-    Eliminate(s, pivot);
-    __syncthreads();
-  }
-  for (int e = thread; e < kTile * kTile; e += kThreads) {
-    const int row = e % kTile, column = e / kTile;
-    const int64_t place = static_cast<int64_t>(column) * item.padded + row;
-    if (row < column) {
-      l[place] = w[place] = 0;
-    } else {
-      l[place] = s[row][column] / sqrt(s[column][column]);
-      w[place] = (row == column ? 1 : s[column][row]) / sqrt(s[row][row]);
-    }
+  UNROLL
+  for (int run = 0; run < kRun; ++run) {
+    const int column = mine.part * kRun + run;
+    const int64_t place = static_cast<int64_t>(column) * item.padded + mine.row;
+    const bool upper = mine.row < column;
+    l[place] = upper ? 0 : mine.a[run] * inverse_roots[column];
+    w[place] = upper ? 0 : mine.t[run] * inverse_roots[mine.row];
   }
   if (thread != 0) return;
   double sum = step == 0 ? 0 : item.scalars[kLogDeterminant];
-  for (int pivot = 0; pivot < kTile; ++pivot) sum += 0.5 * log(s[pivot][pivot]);
+  for (int column = 0; column < kTile; ++column) sum += logarithms[column];
   item.scalars[kLogDeterminant] = sum;
 }
 
@@ -75,7 +127,7 @@ __device__ void StoreTile(const Elements& elements, double* tile, int64_t rows) 
   }
 }
 
-// Block (t, item): L (t, step), or W (step, t).
+// Block (t, item): L (t, step) and the 0 of W (step, t), or W (step, t).
 __global__ void PanelKernel(const Item* items, int step) {
   __shared__ Slices slices;
   const Item& item = items[blockIdx.y];
@@ -87,6 +139,7 @@ __global__ void PanelKernel(const Item* items, int step) {
     double* l = TileAt(item.k, item.padded, t, step);
     AddProduct({l, item.padded, false}, corner, slices, sum);
     StoreTile(sum, l, item.padded);
+    StoreTile(Zeros(), TileAt(item.w, item.padded, step, t), item.padded);
   } else {
     double* w = TileAt(item.w, item.padded, step, t);
     AddProduct(corner, {w, item.padded, true}, slices, sum);

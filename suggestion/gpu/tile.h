@@ -46,25 +46,56 @@ struct Slices {
   double a[kSlice][kTile + 1], b[kSlice][kTile + 1];
 };
 
-// Slice of a 64 × 64 factor whose element (i, k) goes to slice[k][i]; neighbouring threads read
-// neighbouring places.
-__device__ inline void LoadSlice(const Factored& factor, int begin, double (&slice)[kSlice][65]) {
-  for (int e = static_cast<int>(threadIdx.x); e < kSlice * kTile; e += kThreads) {
-    const int i = factor.transposed ? e / kSlice : e % kTile;
-    const int k = factor.transposed ? e % kSlice : e / kTile;
-    slice[k][i] = factor.transposed ? factor.data[i * factor.rows + begin + k]
-                                    : factor.data[(begin + k) * factor.rows + i];
+// A thread's share of a slice of a factor, on its way from the device's memory.
+constexpr int kFetched = kSlice * kTile / kThreads;
+struct Fetched {
+  double at[kFetched];
+};
+
+// Where the e-th number that a thread fetches belongs: element (i, k) of a slice of a 64 × 64
+// factor; neighbouring threads read neighbouring places.
+struct SlicePlace {
+  int i, k;
+};
+__device__ inline SlicePlace SlicePlaceOf(int e, bool transposed) {
+  const int place = static_cast<int>(threadIdx.x) + e * kThreads;
+  return transposed ? SlicePlace{place / kSlice, place % kSlice}
+                    : SlicePlace{place % kTile, place / kTile};
+}
+
+__device__ inline Fetched FetchSlice(const Factored& factor, int begin) {
+  Fetched fetched;
+  UNROLL
+  for (int e = 0; e < kFetched; ++e) {
+    const SlicePlace place = SlicePlaceOf(e, factor.transposed);
+    fetched.at[e] = factor.transposed ? factor.data[place.i * factor.rows + begin + place.k]
+                                      : factor.data[(begin + place.k) * factor.rows + place.i];
+  }
+  return fetched;
+}
+
+__device__ inline void PutSlice(const Fetched& fetched, bool transposed,
+                                double (&slice)[kSlice][kTile + 1]) {
+  UNROLL
+  for (int e = 0; e < kFetched; ++e) {
+    const SlicePlace place = SlicePlaceOf(e, transposed);
+    slice[place.k][place.i] = fetched.at[e];
   }
 }
 
 // sum += a bᵀ, tiles (of a transposed factor, its transpose). All threads; they may write to where
-// the factors come from when it returns.
+// the factors come from when it returns. A slice is fetched while the one before is multiplied.
 __device__ inline void AddProduct(const Factored& a, const Factored& b, Slices& slices,
                                   Elements& sum) {
+  Fetched next_a = FetchSlice(a, 0), next_b = FetchSlice(b, 0);
   for (int begin = 0; begin < kTile; begin += kSlice) {
-    LoadSlice(a, begin, slices.a);
-    LoadSlice(b, begin, slices.b);
+    PutSlice(next_a, a.transposed, slices.a);
+    PutSlice(next_b, b.transposed, slices.b);
     __syncthreads();
+    if (begin + kSlice < kTile) {
+      next_a = FetchSlice(a, begin + kSlice);
+      next_b = FetchSlice(b, begin + kSlice);
+    }
     UNROLL
     for (int k = 0; k < kSlice; ++k) {
       double left[kEach], right[kEach];
