@@ -82,10 +82,7 @@ Code DownloadParts(const Item& item, PosteriorParts& parts) {
   if (code == kOk) code = Download({item.alpha, padded, item.m}, n, parts.alpha);
   if (code == kOk) code = Download({item.gradient, padded, 1}, n, parts.precision);
   if (code == kOk) code = CopyToHost(&parts.mean, item.scalars + kMean, sizeof parts.mean);
-  if (code != kOk || parts.inverse == nullptr) return code;
-  // Tiles above the diagonal are never written.
-  for (int64_t j = 0; j < n; ++j) std::fill_n(parts.inverse + j * n, j, 0.0);
-  return kOk;
+  return code;
 }
 
 }  // namespace

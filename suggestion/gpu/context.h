@@ -43,20 +43,24 @@ class Buffer {
   int64_t count_ = 0;
 };
 
+constexpr int64_t kAligned = 32;  // doubles: where a device reads best
+
 // Hands out parts of a buffer, one after the other: first of none, to learn the size, then of the
 // buffer itself.
 class Divider {
  public:
-  explicit Divider(double* data) : data_(data) {}
+  // The parts begin at multiples of `step` doubles.
+  explicit Divider(double* data, int64_t step = kAligned) : data_(data), step_(step) {}
   double* Next(int64_t count) {
     double* part = data_ == nullptr ? nullptr : data_ + used_;
-    used_ += (count + 31) / 32 * 32;  // where a device reads best
+    used_ += (count + step_ - 1) / step_ * step_;
     return part;
   }
   int64_t used() const { return used_; }
 
  private:
   double* data_;
+  int64_t step_;
   int64_t used_ = 0;
 };
 

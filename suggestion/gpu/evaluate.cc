@@ -110,11 +110,9 @@ void Report(const Span& span, const Part& part) {
   for (int64_t i = 0; i < span.count; ++i) {
     Evaluation& evaluation = span.begin[i];
     const int slots = SlotsOf(evaluation);
-    const bool failed = results[kFailed] != 0;
-    evaluation.value = failed ? std::numeric_limits<double>::infinity() : results[kValue];
-    for (int s = 0; s < slots; ++s) {
-      evaluation.gradient[s] = failed ? 0 : results[kScalars + s];
-    }
+    evaluation.value =
+        results[kFailed] != 0 ? std::numeric_limits<double>::infinity() : results[kValue];
+    std::copy_n(results + kScalars, slots, evaluation.gradient);
     results += kScalars + slots;
   }
 }

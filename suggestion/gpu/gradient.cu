@@ -100,14 +100,19 @@ __global__ void __launch_bounds__(kThreads, 2) TileKernel(const Item* items) {
   }
 }
 
-// Block (slots / 8, item): eight numbers of the gradient over all tiles; the first also the value.
+// Block (slots / 8, item): eight numbers of the gradient over all tiles, 0 of an item that failed;
+// the first also the value.
 __global__ void GradientKernel(const Item* items) {
   __shared__ Sums sums;
   const Item& item = items[blockIdx.y];
   const int slots = item.kernel.p + item.kernel.c + 3;
   const int begin = static_cast<int>(blockIdx.x) * kTogether;
-  if (begin >= slots || item.scalars[kFailed] != 0) return;
+  if (begin >= slots) return;
   const int thread = static_cast<int>(threadIdx.x), tiles = item.tiles * (item.tiles + 1) / 2;
+  if (item.scalars[kFailed] != 0) {
+    if (thread < kTogether && begin + thread < slots) item.gradient[begin + thread] = 0;
+    return;
+  }
   double values[kTogether] = {};
   for (int tile = thread; tile < tiles; tile += kThreads) {
     const double* row = item.partials + static_cast<int64_t>(tile) * slots;

@@ -10,7 +10,7 @@ __global__ void GramKernel(const Item* items) {
   const Item& item = items[blockIdx.z];
   const int i = static_cast<int>(blockIdx.x), j = static_cast<int>(blockIdx.y);
   if (i >= item.tiles || j > i) return;
-  if (i == 0 && threadIdx.x == 0) item.scalars[kFailed] = 0;
+  if (i == 0 && threadIdx.x < kScalars) item.scalars[threadIdx.x] = 0;
   const Side row_side{item.points, i}, column_side{item.points, j};
   const Distances distances = DistancesOf(item.kernel, row_side, column_side);
   double* tile = TileAt(item.k, item.padded, i, j);

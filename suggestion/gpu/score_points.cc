@@ -10,6 +10,7 @@ namespace {
 
 constexpr double kMinVariance = 1e-12;     // as in suggestion/gp/gaussian_process.cc
 constexpr int64_t kMaxDoubles = 64 << 20;  // of the workspace: what is read again soon
+constexpr int64_t kWithoutGaps = 1;        // what comes back is copied whole: all of it is written
 
 // Where one piece has what is copied, on the device or on the host; by column without gaps.
 struct Place {
@@ -121,7 +122,7 @@ struct PartOfScorings {
 };
 
 void DivideHost(PartOfScorings& part) {
-  Divider in_size(nullptr), out_size(nullptr);
+  Divider in_size(nullptr), out_size(nullptr, kWithoutGaps);
   Place none{};
   for (const Piece& piece : part.pieces) {
     DivideIn(in_size, piece, none);
@@ -129,7 +130,7 @@ void DivideHost(PartOfScorings& part) {
   }
   part.in.resize(static_cast<size_t>(in_size.used()));
   part.out.resize(static_cast<size_t>(out_size.used()));
-  Divider in(part.in.data()), out(part.out.data());
+  Divider in(part.in.data()), out(part.out.data(), kWithoutGaps);
   for (const Piece& piece : part.pieces) {
     Place& place = part.here.emplace_back();
     DivideIn(in, piece, place);
@@ -141,8 +142,9 @@ void DivideDevice(double* memory, PartOfScorings& part) {
   Divider all(memory);
   part.there.resize(part.pieces.size());
   for (size_t i = 0; i < part.pieces.size(); ++i) DivideIn(all, part.pieces[i], part.there[i]);
-  part.out_there = memory + all.used();
-  for (size_t i = 0; i < part.pieces.size(); ++i) DivideOut(all, part.pieces[i], part.there[i]);
+  part.out_there = all.Next(static_cast<int64_t>(part.out.size()));
+  Divider out(part.out_there, kWithoutGaps);
+  for (size_t i = 0; i < part.pieces.size(); ++i) DivideOut(out, part.pieces[i], part.there[i]);
   ScoreBatch& batch = part.batch;
   batch.count = static_cast<int>(part.pieces.size());
   for (size_t i = 0; i < part.pieces.size(); ++i) {

@@ -43,7 +43,7 @@ struct Item {
   int m;             // columns of y, whitened and alpha
   const double* y;   // n × m
   double* k;         // padded × padded: K, then L; the lower half
-  double* w;         // padded × padded: W, the lower half
+  double* w;         // padded × padded: W, 0 above the diagonal
   double* ones;      // padded: W 1
   double* whitened;  // padded × m: W y, then W (y - β)
   double* alpha;     // padded × m

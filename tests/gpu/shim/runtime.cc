@@ -2,6 +2,7 @@
 // when it is allocated; a launch is over when it returns.
 #include "suggestion/gpu/runtime.h"
 
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -12,9 +13,23 @@
 namespace shirabe::suggestion::gpu {
 namespace {
 
+constexpr int kUnwritten = 0xff;  // each byte: a NaN
+
 std::map<void*, size_t>& Allocations() {
   static std::map<void*, size_t> allocations;
   return allocations;
+}
+
+// As compute-sanitizer's initcheck: what nothing has written still is as Allocate filled it, and so
+// is what was computed from it.
+bool IsWritten(const void* from, size_t bytes) {
+  uint64_t unwritten, number;
+  std::memset(&unwritten, kUnwritten, sizeof unwritten);
+  for (size_t at = 0; at + sizeof number <= bytes; at += sizeof number) {
+    std::memcpy(&number, static_cast<const char*>(from) + at, sizeof number);
+    if (number == unwritten) return false;
+  }
+  return true;
 }
 
 Code Lost() { return TheShim().fault.empty() ? kOk : kDeviceLost; }
@@ -55,7 +70,7 @@ Code Allocate(size_t bytes, void** memory) {
   if (!shim.fault.empty()) return kDeviceLost;
   if (shim.used + static_cast<int64_t>(bytes) > shim.memory) return kNoMemory;
   *memory = std::malloc(bytes);
-  std::memset(*memory, 0xff, bytes);
+  std::memset(*memory, kUnwritten, bytes);
   Allocations()[*memory] = bytes;
   shim.used += static_cast<int64_t>(bytes);
   ++shim.reserved;
@@ -75,6 +90,7 @@ Code CopyToDevice(void* to, const void* from, size_t bytes) {
 }
 
 Code CopyToHost(void* to, const void* from, size_t bytes) {
+  if (!IsWritten(from, bytes)) TheShim().fault = "copies memory that nothing has written";
   if (Lost() != kOk) return kDeviceLost;
   std::memcpy(to, from, bytes);
   return kOk;
