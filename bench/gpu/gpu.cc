@@ -2,10 +2,11 @@
 // without gRPC: it is carried to a machine with a GPU, libshirabe-cuda.so beside it. Where there is
 // no GPU it says so, and measures the core alone.
 //
-//   gpu_bench [FACTOR]    FACTOR: of all numbers of points and candidates, to try it quickly (0.1)
+//   gpu_bench [FACTOR [gpu]]   FACTOR: of all numbers of points and candidates, to try it quickly
+//                              (0.1); gpu: leaves the core out
 //
 // Times of the core are its processor time, those of the GPU elapsed time, copies included; the
-// median of the repetitions. bench/gpu/botorch.py measures BoTorch on the same GPU.
+// median of the repetitions. bench/gpu/peer.py measures BoTorch on the same GPU.
 #include <dlfcn.h>
 
 #include <algorithm>
@@ -14,6 +15,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <ctime>
 #include <functional>
 #include <string>
@@ -80,6 +82,8 @@ double Elapsed() {
 }
 double Processor() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
 
+bool with_core = true;
+
 // Median milliseconds of so many calls.
 double Time(double (*clock)(), int repetitions, const std::function<void()>& call) {
   std::vector<double> times;
@@ -90,6 +94,11 @@ double Time(double (*clock)(), int repetitions, const std::function<void()>& cal
   }
   std::nth_element(times.begin(), times.begin() + repetitions / 2, times.end());
   return times[repetitions / 2];
+}
+
+// Of processor time; 0 where the core is left out.
+double TimeCore(int repetitions, const std::function<void()>& call) {
+  return with_core ? Time(Processor, repetitions, call) : 0;
 }
 
 struct Data {
@@ -140,14 +149,12 @@ double AddPrior(const gp::Theta& theta, VectorXd& gradient) {
   return value - 0.5 * std::log(k);
 }
 
-// Whole fits of all models in lock-step, from where gp::Fit starts. Evaluations of the longest.
-int FitTogether(const Library& library, const std::vector<DeviceModel*>& models) {
-  gp::Box box = gp::ThetaBox(kCoordinates, 0);
-  const gp::Theta start = gp::DefaultTheta(kCoordinates, 0);
-  box.lower[kCoordinates + 2] = box.upper[kCoordinates + 2] = start.values[kCoordinates + 2];
-  const gp::Lbfgs::Options options{
-      .max_iterations = 100, .gradient_tolerance = 1e-2, .decrease_tolerance = 1e-9};
-  std::vector<gp::Lbfgs> fits(models.size(), gp::Lbfgs(start.values, box, options));
+// Whole fits of all models in lock-step, as gp::Fit does one; `inputs` of any, for its size.
+// Evaluations of the longest.
+int FitTogether(const Library& library, const std::vector<DeviceModel*>& models,
+                const gp::Inputs& inputs) {
+  const gp::Lbfgs begun = gp::BeginFit(inputs, gp::DefaultTheta(kCoordinates, 0));
+  std::vector<gp::Lbfgs> fits(models.size(), begun);
   std::vector<VectorXd> gradients(models.size(), VectorXd(kCoordinates + 3));
   for (int steps = 0;; ++steps) {
     std::vector<Evaluation> batch;
@@ -183,10 +190,10 @@ void MeasureOneFit(const Library& library, int n) {
   const gp::Theta theta = gp::DefaultTheta(kCoordinates, 0);
   VectorXd gradient(kCoordinates + 3);
   const double core_step =
-      Time(Processor, 3, [&] { gp::NegativeLogPosterior(theta, data.inputs, data.y, gradient); });
+      TimeCore(3, [&] { gp::NegativeLogPosterior(theta, data.inputs, data.y, gradient); });
   int evaluations = 0;
   const double core_fit =
-      Time(Processor, 1, [&] { evaluations = gp::Fit(data.inputs, data.y, theta).evaluations; });
+      TimeCore(1, [&] { evaluations = gp::Fit(data.inputs, data.y, theta).evaluations; });
   double gpu_step = 0, gpu_fit = 0;
   if (library.context != nullptr) {
     DeviceModel* model = Upload(library, data);
@@ -194,7 +201,7 @@ void MeasureOneFit(const Library& library, int n) {
     const auto step = [&] { Check(library.evaluate(library.context, &evaluation, 1)); };
     step();
     gpu_step = Time(Elapsed, 21, step);
-    gpu_fit = Time(Elapsed, 3, [&] { FitTogether(library, {model}); });
+    gpu_fit = Time(Elapsed, 3, [&] { evaluations = FitTogether(library, {model}, data.inputs); });
     library.release(model, nullptr);
   }
   const std::string size = "n = " + std::to_string(n);
@@ -208,12 +215,12 @@ void MeasureBatch(const Library& library, int n) {
   const gp::Theta theta = gp::DefaultTheta(kCoordinates, 0);
   const Data first = MakeData(n, 2);
   VectorXd gradient(kCoordinates + 3);
-  const double core_step = kStudies * Time(Processor, 3, [&] {
+  const double core_step = kStudies * TimeCore(3, [&] {
                              gp::NegativeLogPosterior(theta, first.inputs, first.y, gradient);
                            });
-  const double core_fit =
-      kStudies * Time(Processor, 1, [&] { gp::Fit(first.inputs, first.y, theta); });
+  const double core_fit = kStudies * TimeCore(1, [&] { gp::Fit(first.inputs, first.y, theta); });
   double gpu_step = 0, gpu_fit = 0;
+  int evaluations = 0;
   if (library.context != nullptr) {
     std::vector<DeviceModel*> models;
     MatrixXd gradients(kCoordinates + 3, kStudies);
@@ -225,12 +232,13 @@ void MeasureBatch(const Library& library, int n) {
     const auto step = [&] { Check(library.evaluate(library.context, batch.data(), kStudies)); };
     step();
     gpu_step = Time(Elapsed, 11, step);
-    gpu_fit = Time(Elapsed, 3, [&] { FitTogether(library, models); });
+    gpu_fit = Time(Elapsed, 3, [&] { evaluations = FitTogether(library, models, first.inputs); });
     for (DeviceModel* model : models) library.release(model, nullptr);
   }
   const std::string size = "64 × n = " + std::to_string(n);
   Row((size + ", value and gradient").c_str(), core_step, gpu_step);
-  Row((size + ", whole fits").c_str(), core_fit, gpu_fit);
+  const std::string longest = ", whole fits (the longest: " + std::to_string(evaluations) + ")";
+  Row((size + longest).c_str(), core_fit, gpu_fit);
 }
 
 void MeasureScoring(const Library& library, int n, int candidates) {
@@ -241,7 +249,7 @@ void MeasureScoring(const Library& library, int n, int candidates) {
   gp::Posterior posterior(theta, data.inputs);
   posterior.SetTargets(data.y);
   VectorXd mean(candidates), variance(candidates);
-  const double core = Time(Processor, 1, [&] {
+  const double core = TimeCore(1, [&] {
     for (int begin = 0; begin < candidates; begin += kBlock) {
       const int count = std::min(kBlock, candidates - begin);
       const auto prediction = posterior.Predict(points.Rows(begin, count));
@@ -271,8 +279,9 @@ void MeasureScoring(const Library& library, int n, int candidates) {
 int main(int argc, char** argv) {
   using namespace shirabe::suggestion::gpu;
   const double factor = argc > 1 ? std::atof(argv[1]) : 1;
-  if (!(factor > 0 && factor <= 2)) {
-    std::fprintf(stderr, "usage: gpu_bench [FACTOR], more than 0 and at most 2\n");
+  with_core = argc <= 2;
+  if (!(factor > 0 && factor <= 2) || argc > 3 || (argc == 3 && std::strcmp(argv[2], "gpu") != 0)) {
+    std::fprintf(stderr, "usage: gpu_bench [FACTOR [gpu]], FACTOR above 0 and at most 2\n");
     return 2;
   }
   const Library library = Open(argv[0]);

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """BoTorch on the GPU that bench/gpu/gpu.cc measures: the same sizes, in doubles.
 
-    bench/gpu/botorch.py
+    bench/gpu/peer.py
 
 Prints rows for the same table, or why there are none: it needs torch with CUDA, botorch and a GPU.
 """
