@@ -71,3 +71,29 @@ test("experiments are compared by each one's objective, and follow what happens"
     await page.getByRole("row", { name: "best trial: loss 0.0625" }).waitFor();
     await page.getByRole("row", { name: "trials completed 3 1" }).waitFor();
   }));
+
+test("a trial that changes while its comparison is loaded is loaded again", async () => {
+  const { trial } = await server.call("POST", `${experiments}/one:ask`, { caller: "slow" });
+  const { number } = trial.status.shirabe;
+  await on(server, "", async (page) => {
+    await page.getByRole("row", { name: /one/ }).waitFor();
+    let answer;
+    const changed = new Promise((resolve) => (answer = resolve));
+    const old = new RegExp(`/trials/${number}$`);
+    await page.route(old, async (route) => {
+      const response = await route.fetch();
+      await changed;
+      await route.fulfill({ response });
+    }, { times: 1 });
+    const first = page.waitForRequest(old);
+    await page.goto(`${server.url}/#/compare?t=team/one/1&t=team/one/${number}`);
+    await first;
+    const second = page.waitForRequest(old);
+    await server.call("POST", `${experiments}/one/trials/${number}:tell`, {
+      metrics: { loss: 0.0125 }, step: 1, end: "completed",
+    });
+    await second;
+    answer();
+    await page.getByRole("row", { name: /0\.0125/ }).first().waitFor();
+  });
+});

@@ -269,3 +269,73 @@ test("a server that went away before it told of any change is asked for calmly",
   await page.getByText("No trials yet", { exact: true }).waitFor({ state: "hidden" });
   await close(page);
 });
+
+// Holds back the page's watch of changes until it is released.
+async function holdWatch(page) {
+  let release;
+  const released = new Promise((resolve) => (release = resolve));
+  await page.route(/\/watch$/, (route) => released.then(() => route.continue()));
+  return release;
+}
+
+test("what changes before the watch is open is shown", async () => {
+  const server = await serve({ home: newHome() });
+  await server.call("POST", "/api/v1/experiments", asked("live"));
+  await on(server, "", async (page) => {
+    await page.getByRole("link", { name: "live" }).waitFor();
+    const release = await holdWatch(page);
+    const watch = page.waitForRequest(/\/live\/watch$/);
+    await page.getByRole("link", { name: "live" }).click();
+    await watch;
+    await run(server, 0.75);
+    release();
+    await page.locator(".best-value", { hasText: "0.75" }).waitFor();
+  });
+});
+
+test("a page asks for what it shows once, after its watch is open", async () => {
+  const server = await serve({ home: newHome() });
+  await server.call("POST", "/api/v1/experiments", asked("live"));
+  await run(server, 0.75);
+  await on(server, "", async (page) => {
+    await page.getByRole("row", { name: /0\.75/ }).waitFor();
+    const order = [];
+    const note = (word, of) => (other) => {
+      const path = new URL(other.url()).pathname;
+      if (of.test(path)) order.push(word + path.slice(one.length));
+    };
+    page.on("request", note("asks ", /\/live(\/watch|\/columns)?$/));
+    page.on("response", note("has ", /\/live\/watch$/));
+    await page.getByRole("link", { name: "live" }).click();
+    await page.locator(".best-value", { hasText: "0.75" }).waitFor();
+    await page.getByRole("img", { name: /1 trial/ }).first().waitFor();
+    assert.deepEqual(order, ["asks /watch", "has /watch", "asks ", "asks /columns"]);
+  });
+});
+
+test("a watch that is slow to open holds up no page, and no change is missed", async () => {
+  const server = await serve({ home: newHome() });
+  await server.call("POST", "/api/v1/experiments", asked("live"));
+  await run(server, 0.5);
+  const { trial } = await server.call("POST", `${one}:ask`, { caller: "still-running" });
+  const { number } = trial.status.shirabe;
+  await on(server, "#/capacity", async (page) => {
+    await page.locator(".facts").first().waitFor();
+    const release = await holdWatch(page);
+    await page.goto(`${server.url}/#/t/default/live/${number}`);
+    await page.getByText("running", { exact: true }).first().waitFor();
+    await server.call("POST", `${one}/trials/${number}:tell`,
+      { metrics: { loss: 0.125 }, step: 1, end: "completed" });
+    release();
+    await page.locator(".page-head", { hasText: "0.125" }).waitFor();
+  });
+  await on(server, "#/capacity", async (page) => {
+    await page.locator(".facts").first().waitFor();
+    const release = await holdWatch(page);
+    await page.goto(`${server.url}/#/e/default/live`);
+    await page.locator(".best-value", { hasText: "0.125" }).waitFor();
+    await run(server, 0.0625);
+    release();
+    await page.locator(".best-value", { hasText: "0.0625" }).waitFor();
+  });
+});

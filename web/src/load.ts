@@ -11,15 +11,18 @@ export interface Loaded<T> {
   again: () => void;
 }
 
-// Loads when `id` changes ("" = nothing to load), and when the server is another or back.
-export function useLoad<T>(id: string, load: (abort: AbortSignal) => Promise<T>): Loaded<T> {
+// Loads when `id` changes ("" = nothing to load), and when the server is another or back. `watch`:
+// what useChanges returned, where changes of what is loaded are followed.
+export function useLoad<T>(
+  id: string, load: (abort: AbortSignal) => Promise<T>, watch = 1,
+): Loaded<T> {
   const [state, setState] = useState<{ id: string; value?: T; error?: Error }>({ id });
   const [round, setRound] = useState(0);
   const latest = useRef(load);
   latest.current = load;
   const epoch = session.value;
   useEffect(() => {
-    if (id === "") return;
+    if (id === "" || watch === 0) return;
     const abort = new AbortController();
     latest.current(abort.signal).then(
       (value) => abort.signal.aborted || setState({ id, value }),
@@ -29,7 +32,7 @@ export function useLoad<T>(id: string, load: (abort: AbortSignal) => Promise<T>)
       },
     );
     return () => abort.abort();
-  }, [id, round, epoch]);
+  }, [id, round, epoch, watch]);
   const current = state.id === id ? state : { id };
   const again = useRef(() => setRound((n) => n + 1)).current;
   return { value: current.value, error: current.error, again };
@@ -70,17 +73,23 @@ export interface Change {
   revision: number;
 }
 
+// A stream that takes longer to open, as behind a proxy that buffers it, does not hold up the page.
+const OPENING_TIMEOUT_MS = 1000;
+
 // Calls back after changes, with all of them since the last time, at most once in `pause` ms; not
-// while the page is hidden: then once when it is shown again.
+// while the page is hidden: then once when it is shown again. Returns 0 until the stream is open:
+// what is loaded then, and again where the number changes, is followed without a gap.
 export function useChanges(
   scope: Key | null,
   back: (changes: Change[]) => void,
   pause = 500,
-): void {
+): number {
   const latest = useRef(back);
   latest.current = back;
   const path = scope === null ? "api/v1/watch" : `${pathOf(scope)}/watch`;
   const epoch = session.value;
+  const stream = `${path} ${epoch}`;
+  const [ready, setReady] = useState({ stream: "", count: 0 });
   useEffect(() => {
     const abort = new AbortController();
     let waiting: Change[] = [];
@@ -98,6 +107,12 @@ export function useChanges(
       if (timer === 0) timer = setTimeout(flush, Math.max(0, last + pause - Date.now()));
     };
     document.addEventListener("visibilitychange", schedule);
+    const proceed = () => {
+      clearTimeout(opening);
+      if (!abort.signal.aborted) setReady(({ count }) => ({ stream, count: count + 1 }));
+    };
+    const opening = setTimeout(proceed, OPENING_TIMEOUT_MS);
+    // Where it ends, what is followed was deleted, or is not the user's: what is loaded says so.
     follow(
       path,
       (message) => {
@@ -105,13 +120,16 @@ export function useChanges(
         schedule();
       },
       abort.signal,
-    ).catch(() => undefined); // it was deleted, or is not the user's: what was loaded says so
+      proceed,
+    ).then(proceed, proceed);
     return () => {
       abort.abort();
+      clearTimeout(opening);
       clearTimeout(timer);
       document.removeEventListener("visibilitychange", schedule);
     };
   }, [path, epoch]);
+  return ready.stream === stream ? ready.count : 0;
 }
 
 // The time now, again every `ms` while something on the page grows older; in a report nothing does.

@@ -178,12 +178,13 @@ export function messageReader(): (text: string) => Message[] {
 }
 
 // The browser's own EventSource cannot send a token. Goes on after the last event when the
-// connection was lost, until `abort`; ends by itself after an event "end". `each` may answer false
-// to end it.
+// connection was lost, until `abort`; ends by itself after an event "end". `opened` is called when
+// the connection is open, but not where it goes on after an event.
 export async function follow(
   path: string,
   each: (message: Message) => void,
   abort: AbortSignal,
+  opened?: () => void,
 ): Promise<void> {
   let last = "";
   let missed = false; // there may have been changes that nothing will tell
@@ -193,6 +194,7 @@ export async function follow(
       const response = await ask(path, { headers: more, abort });
       if (missed) ++session.value;
       missed = false;
+      if (last === "") opened?.();
       const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader();
       const read = messageReader();
       for (;;) {

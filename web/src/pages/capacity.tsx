@@ -198,8 +198,8 @@ function Running(props: { report: CapacityReport; now: number }) {
 }
 
 export default function Capacity() {
-  const loaded = useLoad("capacity", readCapacity);
-  useChanges(null, loaded.again, 3000);
+  const watch = useChanges(null, () => loaded.again(), 3000);
+  const loaded = useLoad("capacity", readCapacity, watch);
   const now = useNow(1000);
   useEffect(() => void (document.title = "Capacity · Shirabe"), []);
   const report = loaded.value;

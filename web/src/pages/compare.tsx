@@ -135,6 +135,9 @@ function useExperiments(ids: string[]) {
     for (const store of stores.values()) store.close();
     stores.clear();
   }, []);
+  const watch = useChanges(null, (changes) => {
+    if (changes.some((one) => ids.includes(`${one.namespace}/${one.experiment}`))) loaded.again();
+  }, 2000);
   const loaded = useLoad(ids.join(), (abort) => Promise.all(ids.map(async (id): Promise<Loaded> => {
     const key = keyFromId(id);
     const experiment = await getExperiment(key, abort);
@@ -142,10 +145,7 @@ function useExperiments(ids: string[]) {
     stores.set(id, store);
     await store.refresh(experiment);
     return { experiment, data: store.data.peek() };
-  })));
-  useChanges(null, (changes) => {
-    if (changes.some((one) => ids.includes(`${one.namespace}/${one.experiment}`))) loaded.again();
-  }, 2000);
+  })), watch);
   return loaded;
 }
 
@@ -219,13 +219,12 @@ async function loadTrial(id: string, abort: AbortSignal): Promise<LoadedTrial> {
 }
 
 function Trials(props: { ids: string[] }) {
-  const loaded = useLoad(props.ids.join(), (abort) =>
-    Promise.all(props.ids.map((id) => loadTrial(id, abort))),
-  );
-  const names = (loaded.value ?? []).map((one) => `${one.key.ns}/${one.trial.metadata.name}`);
-  useChanges(null, (changes) => {
+  const names = props.ids.map((id) => id.replace(/\/(\d+)$/, "-$1"));
+  const watch = useChanges(null, (changes) => {
     if (changes.some((one) => names.includes(`${one.namespace}/${one.trial}`))) loaded.again();
   }, 2000);
+  const loaded = useLoad(props.ids.join(), (abort) =>
+    Promise.all(props.ids.map((id) => loadTrial(id, abort))), watch);
   if (!loaded.value) {
     return loaded.error ? <p class="problem">{loaded.error.message}</p> : <div aria-busy="true" />;
   }

@@ -148,14 +148,13 @@ function Tabs(props: { ns: string; name: string; tab: string; several: boolean }
   );
 }
 
-function useData(key: Key, experiment: Experiment | undefined) {
+function useData(key: Key, experiment: Experiment | undefined, watch: number) {
   const store = trialsOf(key);
-  const epoch = session.value;
   const there = experiment !== undefined;
   useEffect(() => {
-    if (experiment) store.load(experiment).catch(() => undefined);
+    if (experiment && watch > 0) store.load(experiment).catch(() => undefined);
     return () => store.close();
-  }, [store, there, epoch]);
+  }, [store, there, watch]);
   return store;
 }
 
@@ -163,13 +162,13 @@ export default function ExperimentPage() {
   const [, ns = "", name = "", tab = ""] = place.value.path;
   const key = { ns, name };
   const loadedTab = usePart(tab, TABS.find(([id]) => id === tab)?.[2]);
-  const loaded = useLoad(idOf(key), (abort) => getExperiment(key, abort));
-  const store = useData(key, loaded.value);
   // Once a second: fifty open pages then take some 3 % of a core of the server (bench/web).
-  useChanges(key, () => {
+  const watch = useChanges(key, () => {
     loaded.again();
     if (loaded.value) store.refresh(loaded.value).catch(() => undefined);
   }, 1000);
+  const loaded = useLoad(idOf(key), (abort) => getExperiment(key, abort), watch);
+  const store = useData(key, loaded.value, watch);
   useEffect(() => void loadRights(ns).catch(() => undefined), [ns, session.value]);
   useEffect(() => void (document.title = `${name} · Shirabe`), [name]);
   useKeys([{ key: "/", help: "filter the trials", act: () => focusFilter(key) }]);

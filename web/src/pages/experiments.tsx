@@ -266,6 +266,12 @@ function useSummaries() {
   const known = useRef<{ epoch: number; read: Summaries } | null>(null);
   const gone = useRef(new Set<string>());
   const epoch = session.value;
+  const watch = useChanges(null, (changes) => {
+    for (const { kind, namespace, experiment } of changes) {
+      if (kind === "deleted") gone.current.add(idOf({ ns: namespace, name: experiment }));
+    }
+    loaded.again();
+  }, 1000);
   const loaded = useLoad("summaries", async (abort) => {
     const deleted = [...gone.current];
     // Of another token or another server nothing is known yet.
@@ -274,13 +280,7 @@ function useSummaries() {
     for (const id of deleted) gone.current.delete(id);
     known.current = { epoch, read };
     return [...read.all.values()];
-  });
-  useChanges(null, (changes) => {
-    for (const { kind, namespace, experiment } of changes) {
-      if (kind === "deleted") gone.current.add(idOf({ ns: namespace, name: experiment }));
-    }
-    loaded.again();
-  }, 1000);
+  }, watch);
   return loaded;
 }
 

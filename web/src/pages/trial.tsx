@@ -157,8 +157,7 @@ export default function TrialPage() {
   const number = Number(id);
   const valid = Number.isInteger(number) && number > 0;
   const loadId = valid ? `${idOf(key)}/${number}` : "";
-  const loaded = useLoad(loadId, (abort) => load(key, number, abort));
-  useChanges(
+  const watch = useChanges(
     key,
     (changes) => {
       const own = `${name}-${number}`;
@@ -166,6 +165,7 @@ export default function TrialPage() {
     },
     1000,
   );
+  const loaded = useLoad(loadId, (abort) => load(key, number, abort), watch);
   useEffect(() => void loadRights(ns).catch(() => undefined), [ns]);
   useEffect(() => void (document.title = `${name}/${id} · Shirabe`), [name, id]);
   if (!loaded.value) {

@@ -38,8 +38,8 @@ function chosen(events: Event[], filter: string): { rows: number[]; problem: str
 export default function Events() {
   const { key } = useShared();
   const now = useNow(10_000);
-  const loaded = useLoad(`${key.ns}/${key.name}`, (abort) => listEvents(key, 0, abort));
-  useChanges(key, loaded.again, 2000);
+  const watch = useChanges(key, () => loaded.again(), 2000);
+  const loaded = useLoad(`${key.ns}/${key.name}`, (abort) => listEvents(key, 0, abort), watch);
   const filter = param("events");
   const all = loaded.value ?? [];
   const { rows, problem } = useMemo(() => chosen(all, filter), [all, filter]);

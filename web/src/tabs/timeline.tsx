@@ -61,10 +61,10 @@ interface Made {
 // What is loaded, as lanes; null until they are made. Those that were there stay meanwhile.
 function useLanes(byNode: boolean): Made {
   const { key, experiment, data, rows } = useShared();
-  const loaded = useLoad(`${key.ns}/${key.name}`, (abort) => readTimeline(key, abort));
-  useChanges(key, (changes) => {
+  const watch = useChanges(key, (changes) => {
     if (changes.some((one) => one.kind === "attempt")) loaded.again();
   }, 1500);
+  const loaded = useLoad(`${key.ns}/${key.name}`, (abort) => readTimeline(key, abort), watch);
   const ended = isEnded(experiment);
   const clock = useNow(ended ? 60_000 : 1000);
   const [now, setNow] = useState(clock);
