@@ -147,3 +147,28 @@ test("a note that is being written waits for its writer, each with its own trial
     assert.equal(await text.count(), 0);
   });
 });
+
+test("a note that was written is shown at once", async () => {
+  const server = await served();
+  await on(server, "#/e/default/steered/notes", async (page) => {
+    await page.getByText("No note yet").waitFor();
+    // What is loaded until then is as it was before.
+    const before = await server.call("GET", one);
+    await page.route(new RegExp(`${one}$`), (route) => route.fulfill({ json: before }));
+    const text = page.getByRole("textbox", { name: "Note", exact: true });
+    await page.getByRole("button", { name: "Write a note" }).click();
+    await text.fill("the first");
+    const loaded = page.waitForResponse(new RegExp(`${one}$`));
+    await page.getByRole("button", { name: "Write", exact: true }).click();
+    await text.waitFor({ state: "detached" });
+    await loaded;
+    assert.equal(await page.locator(".markdown").innerText(), "the first");
+    await page.getByRole("button", { name: "Edit" }).click();
+    assert.equal(await text.inputValue(), "the first");
+    assert.equal(await page.getByText("Another person has written").count(), 0);
+    await page.getByRole("button", { name: "Cancel" }).click();
+    await page.unroute(new RegExp(`${one}$`));
+    await server.call("POST", `${one}:annotate`, { note: "another" });
+    await page.locator(".markdown", { hasText: "another" }).waitFor();
+  });
+});

@@ -1,5 +1,5 @@
 // The note and the tags of an experiment or a trial: shown, and changed by who may.
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import type { Key } from "../api/experiments.js";
 import { annotate, idOf, rightsIn } from "../api/experiments.js";
 import type { Annotated } from "../api/records.js";
@@ -71,13 +71,21 @@ interface Draft {
   before: string;
 }
 
-function Editor(props: Props & { draft: Draft; onDraft: (draft: Draft | null) => void }) {
-  const { about, trial, record, again, draft, onDraft } = props;
-  const changed = (record.note ?? "") !== draft.before;
+interface EditorProps extends Props {
+  note: string; // as it is now
+  draft: Draft;
+  onDraft: (draft: Draft | null) => void;
+  onWritten: (note: string) => void;
+}
+
+function Editor(props: EditorProps) {
+  const { about, trial, again, draft, onDraft, onWritten } = props;
+  const changed = props.note !== draft.before;
   const write = () =>
     annotate(about, trial, { note: draft.text }).then((reply) => {
       say(reply?.message ?? "written");
       onDraft(null);
+      onWritten(draft.text);
       again();
     }, noteError);
   return (
@@ -131,8 +139,11 @@ function Own(props: Props & { id: string }) {
     keepDraft(id, worth ? JSON.stringify(next) : null);
     setState(next);
   };
+  // The owner of the experiment writes it within a second: until then the one before is loaded.
+  const [written, setWritten] = useState<string | null>(null);
+  useEffect(() => setWritten(null), [record.note]);
   const may = rightsIn(about.ns).change;
-  const text = record.note ?? "";
+  const text = written ?? record.note ?? "";
   const target = trial > 0 ? `${about.name}/${trial}` : about.name;
   return (
     <Panel
@@ -146,7 +157,7 @@ function Own(props: Props & { id: string }) {
     >
       <Tags {...props} may={may} />
       {draft !== null && may ? (
-        <Editor {...props} draft={draft} onDraft={setDraft} />
+        <Editor {...props} note={text} draft={draft} onDraft={setDraft} onWritten={setWritten} />
       ) : (
         <>
           {text === "" ? <Empty title="No note yet" /> : <Markdown text={text} />}
