@@ -26,8 +26,13 @@ interface PanelProps {
   class?: string;
 }
 
+// A spreadsheet would run a text that begins so as a formula; after an apostrophe it is a text.
+function isFormula(text: string): boolean {
+  return /^[=+\-@\t\r\n]/.test(text) && Number.isNaN(Number(text));
+}
+
 function quoted(cell: string | number): string {
-  const text = String(cell);
+  const text = isFormula(String(cell)) ? `'${cell}` : String(cell);
   return /[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
