@@ -245,6 +245,21 @@ test("the scales of colours have numbers, and a cell of the contour says its val
     await contour.getByText("No trial can have both depth and c").waitFor();
   }));
 
+test("the contour is blank where a sum of parameters is out of its bounds", async () => {
+  await make("bounded", {
+    parameters: [number("warmup", 0, 10), number("epochs", 0, 10)],
+    shirabe: { space: { linear: [{ sum: { warmup: 1, epochs: -1 }, max: 0 }] } },
+  }, { trials: 20, value: Math.cos });
+  await on(server, "#/e/default/bounded/analysis?cx=warmup&cy=epochs", async (page) => {
+    const contour = page.getByRole("region", { name: "Two parameters at once" });
+    await contour.getByText("blank: no trial can have both").waitFor();
+    const { width } = await contour.locator("canvas").boundingBox();
+    assert.match(await tipOf(contour, width - 40, 300),
+      /^warmup [\d.]+, epochs [\d.]+\nno trial can have both$/);
+    assert.match(await tipOf(contour, 100, 30), /^warmup [\d.]+, epochs [\d.]+\nloss /);
+  });
+});
+
 // Pixels in the colour of what is selected (--best, on a light page).
 const marked = (page, selector) => page.locator(selector).first().evaluate((canvas) => {
   const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);

@@ -1,7 +1,7 @@
 // Where trials lie among the cells of a contour, and which cells there are. Pure functions.
 import type { GridAxis, PartialDependence } from "./api/analysis.js";
 import type { Column } from "./api/columns.js";
-import type { SpaceRules, ValueRule } from "./api/records.js";
+import type { LinearConstraint, Parameter, SpaceRules, ValueRule } from "./api/records.js";
 
 // Where values of a parameter lie, in cells: the model's own values are in the middle of theirs,
 // and others between them. Categories have one place each; they stand side by side within their
@@ -76,9 +76,34 @@ function together(tests: Test[]): boolean {
     Math.min(...ranges.map((one) => one.max ?? Infinity));
 }
 
+// As the server rounds it: 0.1 + 0.2 keeps a maximum of 0.3.
+const ROUNDING = 1e-9;
+
+function rangeOf(name: string, parameters: Parameter[]): [low: number, high: number] {
+  const space = parameters.find((one) => one.name === name)?.feasibleSpace;
+  const list = (space?.list ?? []).map(Number);
+  if (list.length > 0) return [Math.min(...list), Math.max(...list)];
+  return [Number(space?.min ?? -Infinity), Number(space?.max ?? Infinity)];
+}
+
+// Whether the sum is within its bounds for some values of the parameters without one here.
+function canKeep(rule: LinearConstraint, pin: Pin, parameters: Parameter[]): boolean {
+  let [low, high, rounding] = [0, 0, 0];
+  for (const [name, factor] of Object.entries(rule.sum)) {
+    const value = pin.get(name);
+    const range = value === undefined ? rangeOf(name, parameters) : [Number(value)];
+    const terms = range.map((one) => Number(factor) * one);
+    low += Math.min(...terms);
+    high += Math.max(...terms);
+    rounding += ROUNDING * Math.max(...terms.map(Math.abs));
+  }
+  return low <= (rule.max ?? Infinity) + rounding && high >= (rule.min ?? -Infinity) - rounding;
+}
+
 // Whether a trial may have these values, as the rules of spec.shirabe.space have it: whether all
-// of them can exist together, and what those exist by, and nothing forbids just them.
-export function mayBe(pin: Pin, rules: SpaceRules): boolean {
+// of them can exist together, and what those exist by, nothing forbids just them, and sums can be
+// within their bounds.
+export function mayBe(pin: Pin, rules: SpaceRules, parameters: Parameter[] = []): boolean {
   const needed = new Map<string, Test[]>();
   const names = new Set(pin.keys()); // grows by what they exist by
   for (const name of names) {
@@ -90,16 +115,23 @@ export function mayBe(pin: Pin, rules: SpaceRules): boolean {
   }
   const forbidden = (rules.forbidden ?? []).some((one) => Object.entries(one).every(
     ([name, rule]) => pin.has(name) && passes(pin.get(name)!, testOf(rule))));
+  // A sum of which a parameter does not exist has no bounds.
+  const exists = (name: string) =>
+    names.has(name) || !rules.conditions?.some((one) => one.parameter === name);
+  const linear = (rules.linear ?? []).filter((one) => Object.keys(one.sum).every(exists));
+  if (!linear.every((one) => canKeep(one, pin, parameters))) return false;
   return !forbidden && [...needed].every(([name, tests]) => (pin.has(name)
     ? tests.every((test) => passes(pin.get(name)!, test)) : together(tests)));
 }
 
 // The model knows a value everywhere. Where no trial can lie it says nothing here: NaN.
-export function possible(model: PartialDependence, rules: SpaceRules): PartialDependence {
+export function possible(
+  model: PartialDependence, rules: SpaceRules, parameters: Parameter[] = [],
+): PartialDependence {
   const [x, y] = model.axes;
   if (!x || !y) return model;
   const there = x.values.flatMap((one) => y.values.map((other) =>
-    mayBe(new Map([[x.parameter, one], [y.parameter, other]]), rules)));
+    mayBe(new Map([[x.parameter, one], [y.parameter, other]]), rules, parameters)));
   const only = (values: number[]) => values.map((value, at) => (there[at] ? value : NaN));
   return { ...model, mean: only(model.mean), low: only(model.low), high: only(model.high) };
 }

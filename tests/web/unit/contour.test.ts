@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { PartialDependence } from "../../../web/src/api/analysis.js";
 import { Column } from "../../../web/src/api/columns.js";
-import type { SpaceRules } from "../../../web/src/api/records.js";
+import type { Parameter, SpaceRules } from "../../../web/src/api/records.js";
 import { mayBe, pairOf, placing, possible } from "../../../web/src/contour.js";
 
 const axis = (...values: string[]) => ({ parameter: "x", values, coordinates: [], leftOut: 0 });
@@ -71,6 +71,29 @@ test("what is forbidden by just these two has no cell either", () => {
   assert.ok(!may({ trees: "150", depth: "12" }, rules));
   assert.ok(may({ trees: "149", depth: "12" }, rules));
   assert.ok(may({ opt: "adam", lr: "2" }, rules), "with another depth");
+});
+
+const number = (name: string, min: string, max: string): Parameter =>
+  ({ name, parameterType: "double", feasibleSpace: { min, max } });
+
+test("a sum that cannot be within its bounds has no cell", () => {
+  const parameters = [number("a", "0", "1"), number("b", "0", "1"), number("c", "0.25", "1"),
+    { name: "d", parameterType: "discrete", feasibleSpace: { list: ["4", "2"] } } as Parameter];
+  const at = (pin: Record<string, string>, linear: SpaceRules["linear"], more: SpaceRules = {}) =>
+    mayBe(new Map(Object.entries(pin)), { ...more, linear: linear! }, parameters);
+  const order = [{ sum: { a: 1, b: -1 }, max: 0 }]; // a ≤ b
+  assert.ok(at({ a: "0.5", b: "0.5" }, order) && at({ a: "0.25", b: "0.5" }, order));
+  assert.ok(!at({ a: "0.5", b: "0.25" }, order));
+  assert.ok(at({ a: "0.1", b: "0.2" }, [{ sum: { a: 1, b: 1 }, max: 0.3 }]), "rounded");
+  assert.ok(!at({ a: "0.1", b: "0.2" }, [{ sum: { a: 1, b: "1" }, min: 0.5, max: 1 }]));
+  // Whatever the others are.
+  const mixture = [{ sum: { a: 1, b: 1, c: 1 }, max: 1 }];
+  assert.ok(at({ a: "0.25", b: "0.5" }, mixture) && !at({ a: "0.5", b: "0.5" }, mixture));
+  const discrete = [{ sum: { a: 2, d: -1 }, min: -1 }];
+  assert.ok(at({ a: "0.5", b: "0" }, discrete) && !at({ a: "0.25", b: "0" }, discrete));
+  const conditions = [{ parameter: "c", when: { d: [4] } }];
+  assert.ok(at({ a: "0.5", b: "0.5" }, mixture, { conditions }), "where there is no c");
+  assert.ok(!at({ a: "0.8", c: "0.25" }, [{ sum: { a: 1, c: 1 }, max: 1 }], { conditions }));
 });
 
 test("a cell that cannot be has no value", () => {

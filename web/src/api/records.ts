@@ -105,6 +105,13 @@ export type ValueRule = string | number | (string | number)[] | { in: (string | 
 export interface SpaceRules {
   conditions?: { parameter: string; when: Record<string, ValueRule> }[];
   forbidden?: Record<string, ValueRule>[];
+  linear?: LinearConstraint[];
+}
+
+export interface LinearConstraint {
+  sum: Record<string, number | string>; // parameters with their factors
+  min?: number;
+  max?: number;
 }
 
 export interface Annotated {

@@ -135,8 +135,9 @@ export function Contour() {
     (abort) => readPartialDependence(key, [x, y], abort),
   );
   const rules = experiment.spec.shirabe?.space;
-  const model = useMemo(() => loaded.value && possible(loaded.value, rules ?? {}),
-    [loaded.value, JSON.stringify(rules)]);
+  const { parameters } = experiment.spec;
+  const model = useMemo(() => loaded.value && possible(loaded.value, rules ?? {}, parameters),
+    [loaded.value, JSON.stringify([rules, parameters])]);
   const never = model !== undefined && model.mean.length > 0 && model.mean.every(Number.isNaN);
   const metric = experiment.spec.objective.objectiveMetricName;
   const few = model?.basis.tooFew;
