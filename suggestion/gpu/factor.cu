@@ -1,5 +1,5 @@
 // Cholesky's factor and its inverse in one sweep over the tiles of the diagonal. Step s
-//   1. factors tile (s, s) and inverts that factor, in shared memory,
+//   1. factors tile (s, s) and inverts that factor, in registers,
 //   2. makes column s of L, L_is = A_is W_ssᵀ, and row s of W, W_sj = W_ss T_sj,
 //   3. subtracts what they explain: A_ij -= L_is L_jsᵀ for j > s, T_ij -= L_is W_sj for j ≤ s,
 // where A is what is left of K, and T, in the place of W, that of the identity.
