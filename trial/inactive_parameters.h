@@ -34,6 +34,6 @@ StatusOr<v1::TrialTemplate> WithoutInactive(const v1::TrialTemplate& from,
 // How to write it instead, for messages about a LastingReference.
 inline constexpr char kRemovableForms[] =
     "make it an argument of its own (\"--x=${…}\", or \"--x\" and then \"${…}\"), or the whole "
-    "value of an entry of env, or read it from the file $SHIRABE_PARAMETERS_FILE";
+    "value of an entry of env, or read it from the file $SHIRABE_PARAMS_FILE";
 
 }  // namespace shirabe::trial

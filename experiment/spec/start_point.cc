@@ -152,15 +152,30 @@ StatusOr<suggestion::Point> WithValues(const v1::ExperimentSpec& spec,
   return point;
 }
 
+// Whether a parameter exists in `point` only by the values that it was given, so that nothing was
+// drawn for it in `sample`.
+bool HasUndrawn(const suggestion::Space& space, const suggestion::Point& sample,
+                const suggestion::Point& point) {
+  const std::vector<bool> before = space.Active(space.Canonical(sample)), now = space.Active(point);
+  for (int i = 0; i < space.size(); ++i) {
+    if (now[i] && !before[i]) return true;
+  }
+  return false;
+}
+
 StatusOr<suggestion::Point> SampleWithValues(const v1::ExperimentSpec& spec,
                                              const suggestion::Space& space,
                                              const google::protobuf::Struct& fields, Rng rng) {
   constexpr int kDraws = 1000;
-  auto point = WithValues(spec, space, fields, space.Sample(rng));
-  for (int i = 1; i < kDraws && !point.ok() && space.has_rules(); ++i) {
-    point = WithValues(spec, space, fields, space.Sample(rng));
+  StatusOr<suggestion::Point> found = absl::InternalError("no point was drawn");
+  for (int i = 0; i < kDraws; ++i) {
+    const suggestion::Point sample = space.Sample(rng);
+    auto point = WithValues(spec, space, fields, sample);
+    if (!space.has_rules()) return point;
+    if (point.ok() && !HasUndrawn(space, sample, *point)) return point;
+    if (point.ok() || i == 0) found = std::move(point);
   }
-  return point;
+  return found;
 }
 
 StatusOr<std::vector<v1::Assignment>> StartPoint(const v1::ExperimentSpec& spec, int index) {

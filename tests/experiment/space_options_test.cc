@@ -96,7 +96,7 @@ TEST(Rules, WhatDoesNotAlwaysExistMustStandWhereItCanBeLeftOut) {
               ElementsAre(AllOf(
                   HasSubstr(".containers[0].command[2]: ${trialParameters.units} does "
                             "not exist in every trial"),
-                  HasSubstr("--x=${…}"), HasSubstr("env"), HasSubstr("SHIRABE_PARAMETERS_FILE"))));
+                  HasSubstr("--x=${…}"), HasSubstr("env"), HasSubstr("SHIRABE_PARAMS_FILE"))));
   const std::pair<const char*, bool> kForms[] = {
       {"\"--units\", \"${trialParameters.units}\"", true},
       {"\"-u\", \"${trialParameters.units}\"", true},
@@ -170,6 +170,22 @@ TEST(PointToTry, OthersAreDrawnSuchThatTheGivenOnesExist) {
   (*fields.mutable_fields())["optimizer"].set_string_value("sgd");
   EXPECT_THAT(Message(SampleWithValues(experiment.spec(), *space, fields, Rng(1)).status()),
               HasSubstr("\"units\" exists only where optimizer is adam"));
+}
+
+TEST(PointToTry, WhatExistsByTheGivenValuesIsDrawn) {
+  const v1::Experiment experiment =
+      ParseOnly(WithOption("conditions: [{parameter: lr, when: {optimizer: adam}}]"));
+  const auto space = suggestion::Space::Create(experiment.spec());
+  ASSERT_TRUE(space.ok());
+  google::protobuf::Struct fields;
+  (*fields.mutable_fields())["optimizer"].set_string_value("adam");
+  std::set<double> drawn;
+  for (uint64_t seed = 0; seed < 20; ++seed) {
+    const auto point = SampleWithValues(experiment.spec(), *space, fields, Rng(seed));
+    ASSERT_TRUE(point.ok()) << point.status();
+    drawn.insert(space->Decode(*point)[0].number());
+  }
+  EXPECT_EQ(drawn.size(), 20u);
 }
 
 }  // namespace
