@@ -16,6 +16,23 @@
 
 namespace shirabe::view {
 
+namespace {
+
+// A word that no record can have would find none, or all, without a word.
+Status CheckWord(const Term& term, const std::vector<std::string>& words) {
+  const auto same = [&](const std::string& word) {
+    return absl::EqualsIgnoreCase(word, term.text);
+  };
+  if (words.empty() || std::any_of(words.begin(), words.end(), same)) return absl::OkStatus();
+  const auto nearest = Nearest(term.text, words);
+  return absl::InvalidArgumentError(
+      absl::StrCat("field ", term.field, " is never \"", term.text, "\"",
+                   nearest ? "; did you mean \"" + *nearest + "\"?" : "", " (it is one of ",
+                   absl::StrJoin(words, ", "), ")"));
+}
+
+}  // namespace
+
 template <class Record>
 StatusOr<Selection<Record>> Selection<Record>::Create(const Fields<Record>& fields,
                                                       const std::string& filter,
@@ -25,6 +42,7 @@ StatusOr<Selection<Record>> Selection<Record>::Create(const Fields<Record>& fiel
   for (const Term& term : terms) {
     ASSIGN_OR_RETURN(Field<Record> field, FindField(fields, term.field));
     RETURN_IF_ERROR(CheckTerm(term, field.is_number));
+    RETURN_IF_ERROR(CheckWord(term, field.words));
     selection.terms_.emplace_back(std::move(field), term);
   }
   if (sort_by.empty()) return selection;
@@ -98,6 +116,15 @@ FieldValue Seconds(const v1::Trial& trial) {
   return absl::ToDoubleSeconds(FromProto(trial.completion_time()) - FromProto(trial.start_time()));
 }
 
+std::vector<std::string> PhaseWords() {
+  std::vector<std::string> words;
+  for (int i = 0; i < v1::TrialPhase_descriptor()->value_count(); ++i) {
+    const auto phase = static_cast<v1::TrialPhase>(v1::TrialPhase_descriptor()->value(i)->number());
+    words.push_back(client::PhaseWord(phase));
+  }
+  return words;
+}
+
 Fields<v1::Trial> CommonTrialFields() {
   return {
       {"trial", [](const v1::Trial& t) { return Count(t.number()); }},
@@ -106,7 +133,8 @@ Fields<v1::Trial> CommonTrialFields() {
          return TrialName({ExperimentKeyOf(t), t.number()});
        },
        kText},
-      {"state", [](const v1::Trial& t) { return client::PhaseWord(t.phase()); }, kText},
+      {"state", [](const v1::Trial& t) { return client::PhaseWord(t.phase()); }, kText,
+       PhaseWords()},
       {"reason", [](const v1::Trial& t) { return t.reason(); }, kText},
       {"attempts", [](const v1::Trial& t) { return Count(t.attempts()); }},
       {"failures", [](const v1::Trial& t) { return Count(t.failures()); }},
@@ -167,7 +195,10 @@ Fields<v1::Experiment> ExperimentFields(absl::Time now) {
   return {
       {"name", [](const E& e) { return e.metadata().name(); }, kText},
       {"namespace", [](const E& e) { return e.metadata().namespace_(); }, kText},
-      {"state", [](const E& e) { return client::StateWord(e); }, kText},
+      {"state",
+       [](const E& e) { return client::StateWord(e); },
+       kText,
+       {"Created", "Running", "Restarting", "Paused", "Stopping", "Succeeded", "Failed"}},
       {"best",
        [](const E& e) -> FieldValue {
          const v1::OptimalTrial& best = e.status().current_optimal_trial();

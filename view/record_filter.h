@@ -27,7 +27,8 @@ template <class Record>
 struct Field {
   std::string name;
   std::function<FieldValue(const Record&)> get;
-  bool is_number = true;  // or nothing; else it is text, and may look like a number
+  bool is_number = true;                // or nothing; else it is text, and may look like a number
+  std::vector<std::string> words = {};  // the only texts that it has; empty: any
 };
 
 template <class Record>

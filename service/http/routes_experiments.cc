@@ -87,9 +87,10 @@ StatusOr<HttpReply> SubmitIt(Call& call, const Submission& submission) {
   ASSIGN_OR_RETURN(const experiment::Submitted submitted,
                    call.client->Submit(submission.experiment, submission.precondition));
   ASSIGN_OR_RETURN(const v1::Experiment stored, call.client->GetExperiment(key));
-  HttpReply reply = ExperimentReply(stored, submitted.created   ? 201
-                                            : submitted.changed ? 202
-                                                                : 200);
+  const bool later = submitted.changed && !submitted.created;
+  // As it was, where it is yet to be changed: what it will be has another ETag.
+  HttpReply reply = later ? JsonReply(view::ExperimentJson(stored), 202)
+                          : ExperimentReply(stored, submitted.created ? 201 : 200);
   if (submitted.created) {
     reply.headers.emplace_back(
         "Location", absl::StrCat("/api/v1/namespaces/", key.ns, "/experiments/", key.name));
@@ -267,8 +268,9 @@ std::vector<Route> ExperimentRoutes() {
        .path = kExperimentPath,
        .id = "applyExperiment",
        .rpc = "SubmitExperiment",
-       .summary = "Creates the experiment, or changes its counts and goal to these; refuses "
-                  "another search of the same name",
+       .summary =
+           "Creates the experiment, or changes its counts and goal to these (202: as it was, "
+           "its owner changes it within a second); refuses another search of the same name",
        .parameters = {kIfMatch, kIfNoneMatch},
        .request = experiment,
        .results = SubmitResults(true),
@@ -277,7 +279,9 @@ std::vector<Route> ExperimentRoutes() {
        .path = kExperimentPath,
        .id = "patchExperiment",
        .rights = MakeRights(v1::Rights::NAMESPACE, v1::Rights::CHANGE),
-       .summary = "Changes the counts and the goal by a JSON merge patch",
+       .summary =
+           "Changes the counts and the goal by a JSON merge patch (202: as it was, its owner "
+           "changes it within a second)",
        .parameters = {kIfMatch},
        .request = experiment,
        .results = SubmitResults(false),

@@ -98,7 +98,10 @@ TEST(FilterTest, SaysWhatItCannotRead) {
   EXPECT_THAT(Refusal("Failed"), HasSubstr("\"Failed\" is not a condition"));
   EXPECT_THAT(Refusal("=3"), HasSubstr("\"=3\" is not a condition"));
   EXPECT_THAT(Refusal("state!Failed"), HasSubstr("not a condition"));
-  EXPECT_THAT(Refusal("state=a,"), HasSubstr("\"\" is not a condition"));
+  EXPECT_THAT(Refusal("state=Failed,"), HasSubstr("\"\" is not a condition"));
+  EXPECT_THAT(Refusal("state=Succeded"),
+              AllOf(HasSubstr("never \"Succeded\"; did you mean \"Succeeded\"?"),
+                    HasSubstr("Pending, Running,")));
   EXPECT_THAT(Refusal("opt=\"a"), HasSubstr("quote"));
   EXPECT_THAT(Refusal("objective<1h"), HasSubstr("\"objective<1h\": \"1h\" is not a number"));
 }
@@ -114,7 +117,7 @@ TEST(FilterTest, WhatCouldNeverHoldIsRefused) {
   EXPECT_THAT(Refusal("objective="), HasSubstr("\"\" is not"));
   EXPECT_THAT(Refusal("state<3"), HasSubstr("field state is text"));
   EXPECT_THAT(Refusal("opt>=1"), HasSubstr("use = or !="));
-  EXPECT_THAT(Select("state!=abc", ""), ElementsAre(1, 2, 3, 4)) << "text is compared with any";
+  EXPECT_THAT(Select("reason!=abc", ""), ElementsAre(1, 2, 3, 4)) << "text is compared with any";
 }
 
 TEST(FilterTest, UnknownFieldsGetTheNearestAndTheList) {
