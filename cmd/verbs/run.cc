@@ -7,6 +7,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/printable.h"
 #include "base/registry.h"
 #include "client/records/enum_words.h"
 #include "cmd/code_upload.h"
@@ -149,6 +150,32 @@ StatusOr<client::ExecutionOptions> MachinesOfRun(const RunFlags& flags,
   return machines;
 }
 
+// The folder that "shirabe run" began an experiment in, in which its trials start for good.
+constexpr char kRunFolder[] = "shirabe.dev/run-folder";
+
+void RememberFolder(const std::string& folder, v1::Experiment& experiment) {
+  if (Printable(folder) != folder) return;  // a record holds text
+  (*experiment.mutable_metadata()->mutable_annotations())[kRunFolder] = folder;
+}
+
+// Trials of an experiment that goes on start where the first ones did, wherever the user is now.
+Status StayInFolder(const v1::Experiment& experiment, client::ExecutionOptions& machines) {
+  const auto& annotations = experiment.metadata().annotations();
+  const auto began = annotations.find(kRunFolder);
+  if (began == annotations.end() || began->second == machines.working_dir) return absl::OkStatus();
+  std::error_code error;
+  if (!std::filesystem::is_directory(began->second, error)) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("trials of experiment ", ToString(experiment::KeyOf(experiment)), " start in ",
+                     began->second,
+                     ", where it was begun, and there is no such folder any more: make it again, "
+                     "or give a new experiment another name"));
+  }
+  ProgressLine(absl::StrCat("trials start in ", began->second, ", where the experiment was begun"));
+  machines.working_dir = began->second;
+  return absl::OkStatus();
+}
+
 // What is right in itself, and does not do here what it seems to.
 void WarnOfThisMachine(const v1::Experiment& experiment, const client::ExecutionOptions& machines) {
   for (const experiment::Finding& idle : experiment::FindIneffectiveLocally(experiment)) {
@@ -198,8 +225,9 @@ StatusOr<std::string> Culprit(client::Client& client, const ExperimentKey& key) 
   ASSIGN_OR_RETURN(const auto trials, client.ListTrials({.experiment = key}));
   std::string name;
   for (const v1::Trial& trial : trials) {
-    const bool wrong =
-        trial.phase() == v1::TRIAL_FAILED || trial.phase() == v1::TRIAL_METRICS_UNAVAILABLE;
+    const bool wrong = trial.phase() == v1::TRIAL_FAILED ||
+                       trial.phase() == v1::TRIAL_METRICS_UNAVAILABLE ||
+                       trial.reason() == "ResultIncomplete";
     if (wrong) name = TrialName({key, trial.number()});
   }
   return name;
@@ -283,7 +311,7 @@ StatusOr<int> RunExperiment(const Arguments& given) {
   ASSIGN_OR_RETURN(const client::StateLocation place, StateLocationOf(globals));
   ASSIGN_OR_RETURN(v1::Experiment experiment, MakeExperiment(flags, place));
   RETURN_IF_ERROR(experiment::CheckRunnable(experiment));
-  ASSIGN_OR_RETURN(const client::ExecutionOptions machines, MachinesOfRun(flags, experiment));
+  ASSIGN_OR_RETURN(client::ExecutionOptions machines, MachinesOfRun(flags, experiment));
   // Before anything starts a thread: the signals are to reach none of them.
   Interrupts interrupts;
   ASSIGN_OR_RETURN(const LocalSession session, OpenLocal(globals, /*read_only=*/false));
@@ -294,10 +322,12 @@ StatusOr<int> RunExperiment(const Arguments& given) {
   RETURN_IF_ERROR(FetchPackages(experiment, {}, globals, session.place));
   const ExperimentKey key = experiment::KeyOf(experiment);
   ASSIGN_OR_RETURN(const auto page, RunPage::Start(flags.page, {client, place.home}));
+  RememberFolder(machines.working_dir, experiment);
   ASSIGN_OR_RETURN(const experiment::Submitted submitted, client.Submit(experiment, {}));
   ASSIGN_OR_RETURN(experiment, client.GetExperiment(key));
   page->Announce(key);
   if (experiment::NeedsOwner(experiment) || submitted.changed) {
+    RETURN_IF_ERROR(StayInFolder(experiment, machines));
     WarnOfThisMachine(experiment, machines);
     Announce(experiment, submitted, place);
     const RunLoopOptions loop{

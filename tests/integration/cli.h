@@ -106,6 +106,8 @@ class Cli {
     std::ofstream(Path(name)) << text;
     return Path(name);
   }
+  // Where the program is started from now on.
+  void Enter(const std::string& folder) { folder_ = folder; }
   bool Exists(const std::string& name) const { return std::filesystem::exists(Path(name)); }
 
   std::unique_ptr<Running> Start(std::vector<std::string> arguments,
@@ -121,6 +123,7 @@ class Cli {
                                      0600);
     posix_spawn_file_actions_addopen(&actions, 2, (stem + ".err").c_str(), O_WRONLY | O_CREAT,
                                      0600);
+    posix_spawn_file_actions_addchdir_np(&actions, folder_.c_str());
     std::vector<std::string> variables = Environment();
     std::vector<char*> argv, env;
     for (std::string& word : arguments) argv.push_back(word.data());
@@ -165,6 +168,7 @@ class Cli {
   }
 
   std::string home_;
+  std::string folder_ = ".";
   int count_ = 0;
 };
 

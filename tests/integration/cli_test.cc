@@ -366,6 +366,36 @@ TEST_F(CliTest, AnInterruptStopsGracefullyAndTheSameCommandGoesOn) {
   EXPECT_EQ(trials[0]["status"]["shirabe"]["attempts"], 2);
 }
 
+TEST_F(CliTest, TheSameCommandInAnotherFolderGoesOnWhereItBegan) {
+  for (const char* folder : {"begun", "other"})
+    std::filesystem::create_directory(cli_.Path(folder));
+  cli_.Write("begun/t.sh", kPatientTrial);
+  const std::vector<std::string> same = {
+      "run",          "--name", "moved", "--param", "lr=0..1", "--minimize", "loss",
+      "--max-trials", "2",      "--",    "/bin/sh", "t.sh",    "{lr}"};
+  cli_.Enter(cli_.Path("begun"));
+  const auto run = cli_.Start(same);
+  EXPECT_TRUE(Eventually([&] {
+    return cli_.Run({"get", "metrics", "moved/1", "--no-headers"}).out.find("loss") !=
+           std::string::npos;
+  })) << run->Err();
+  run->Signal(SIGINT);
+  EXPECT_EQ(run->Wait().code, 130);
+  cli_.Enter(cli_.Path("other"));
+  std::filesystem::rename(cli_.Path("begun"), cli_.Path("hidden"));
+  const Outcome gone = cli_.Run(same);
+  EXPECT_EQ(gone.code, 4);
+  EXPECT_THAT(gone.err, HasSubstr("there is no such folder any more"));
+  std::filesystem::rename(cli_.Path("hidden"), cli_.Path("begun"));
+  cli_.Write("go", "");
+  const Outcome again = cli_.Run(same);
+  EXPECT_EQ(again.code, 0) << again.err;
+  EXPECT_THAT(again.err, AllOf(HasSubstr("trials start in /"),
+                               HasSubstr("/begun, where the experiment was begun")));
+  EXPECT_THAT(cli_.Run({"get", "trials", "moved", "--filter", "state=Succeeded", "-o", "name"}).out,
+              "trial/moved-1\ntrial/moved-2\n");
+}
+
 TEST_F(CliTest, ASecondInterruptDoesNotWait) {
   const auto run = cli_.Start(cli_.Quick("deaf", R"(
 trap '' TERM
