@@ -1,4 +1,6 @@
 // import: results of other tools as experiments that have ended, to look at and to learn from.
+#include <set>
+
 #include "absl/strings/str_cat.h"
 #include "base/file_io.h"
 #include "base/registry.h"
@@ -90,6 +92,34 @@ Status StoreOne(const Session& session, const ImportRequest& request, Imported& 
   return absl::OkStatus();
 }
 
+// Studies of one file may have names that give the same name of an experiment.
+void MakeNamesUnique(std::vector<Imported>& all) {
+  std::set<std::string> taken;
+  for (Imported& imported : all) {
+    const std::string name = imported.name;
+    for (int n = 2; !taken.insert(imported.name).second; ++n) {
+      imported.name = absl::StrCat(name, "-", n);
+    }
+  }
+}
+
+// One that cannot be stored keeps none of the others from it.
+Status StoreAll(const Session& session, const ImportRequest& request, std::vector<Imported>& all) {
+  Status first;
+  int failed = 0;
+  for (Imported& imported : all) {
+    Status stored = AsUsage(ValidateExperimentName(imported.name));
+    if (stored.ok()) stored = StoreOne(session, request, imported);
+    if (all.size() == 1) return stored;
+    if (stored.ok()) continue;
+    Warn(absl::StrCat(imported.source, " is left out: ", Message(stored)));
+    if (failed++ == 0) first = stored;
+  }
+  if (failed == 0) return absl::OkStatus();
+  return Status(first.code(),
+                absl::StrCat(failed, " of ", all.size(), " are left out, for the reasons above"));
+}
+
 std::vector<std::string> CompleteImportWords(const Arguments& words) {
   return words.size() == 2 ? ImportFormats() : std::vector<std::string>();
 }
@@ -121,11 +151,9 @@ StatusOr<int> Import(const Arguments& arguments) {
     return UsageError(absl::StrCat("--name is for one experiment, and ", request.words[1], " has ",
                                    all.size(), ": choose one with --study"));
   }
-  for (Imported& imported : all) {
-    if (!request.name.empty()) imported.name = request.name;
-    RETURN_IF_ERROR(AsUsage(ValidateExperimentName(imported.name)));
-    RETURN_IF_ERROR(StoreOne(session, request, imported));
-  }
+  if (!request.name.empty() && !all.empty()) all[0].name = request.name;
+  MakeNamesUnique(all);
+  RETURN_IF_ERROR(StoreAll(session, request, all));
   return kOk;
 }
 

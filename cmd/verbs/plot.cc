@@ -5,8 +5,10 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "base/file_io.h"
 #include "base/registry.h"
+#include "client/records/enum_words.h"
 #include "cmd/session.h"
 #include "cmd/terminal.h"
 #include "cmd/verb.h"
@@ -204,6 +206,13 @@ StatusOr<std::string> PlotCurves(const PlotSubject& subject) {
     std::sort(curve.points.begin(), curve.points.end());
     ThinOut(curve.points);
     plotted.curves.push_back(std::move(curve));
+  }
+  const auto points = [](const view::PlottedCurve& curve) { return !curve.points.empty(); };
+  if (!subject.flags.metric.empty() && !plotted.curves.empty() &&
+      std::none_of(plotted.curves.begin(), plotted.curves.end(), points)) {
+    return absl::NotFoundError(absl::StrCat(
+        "--metric: no trial has a value of \"", metric,
+        "\"; what is collected: ", absl::StrJoin(client::MetricNames(subject.experiment), ", ")));
   }
   return view::CurvesPlot(subject.experiment, plotted, subject.flags.options());
 }

@@ -83,6 +83,15 @@ void AddTelling(Options& options, TellFlags* flags) {
   options.Word("-o,--output", &flags->output, {"table", "json", "yaml"}, "how to print");
 }
 
+// Without a value, one that was never reported is most likely a variable that is empty.
+Status CheckHasResult(client::Client& client, const Report& report, const TellFlags& flags) {
+  if (flags.failed || flags.completed || !report.points.empty()) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const v1::Trial trial, client.GetTrial(report.trial));
+  if (trial.observation().metrics_size() > 0) return absl::OkStatus();
+  return UsageError(
+      "give its result as METRIC=VALUE, or --failed; --completed ends it without one");
+}
+
 // A result without a step comes after all that was reported on the way, and replaces none of it.
 // One that is told again, to a trial that has ended, is compared by its values.
 Status AddStep(client::Client& client, Report& report) {
@@ -130,7 +139,8 @@ StatusOr<int> Tell(const Arguments& arguments) {
                   "Tells the result of a trial that was asked for, and ends it. Telling the same "
                   "again changes nothing; telling another result is refused (exit code 4).");
   AddTelling(options, &flags);
-  options.Flag("--completed", &flags.completed, "it has done its work (the default)");
+  options.Flag("--completed", &flags.completed,
+               "it has done its work (the default), even without a value");
   options.Flag("--failed", &flags.failed, "it has failed: no values are needed");
   options.Text("--message", &flags.message, "TEXT", "why, for people");
   AddGlobals(options, &globals);
@@ -142,6 +152,7 @@ StatusOr<int> Tell(const Arguments& arguments) {
   ASSIGN_OR_RETURN(const Session session, OpenSession(globals, /*read_only=*/false));
   ASSIGN_OR_RETURN(Report report,
                    MakeReport(session, flags, flags.failed ? End::kFailed : End::kCompleted));
+  RETURN_IF_ERROR(CheckHasResult(*session.client, report, flags));
   RETURN_IF_ERROR(AddStep(*session.client, report));
   ASSIGN_OR_RETURN(const auto told, session.client->Tell(report));
   RETURN_IF_ERROR(PrintTold(session, report.trial, flags.output));

@@ -1,7 +1,6 @@
 // Results of other tools, from the bytes that they leave behind to records.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sqlite3.h>
 
 #include <filesystem>
 
@@ -10,6 +9,7 @@
 #include "experiment/conditions.h"
 #include "experiment/submission.h"
 #include "import/import_readers.h"
+#include "tests/import/optuna_tables.h"
 
 namespace shirabe::import {
 namespace {
@@ -43,30 +43,13 @@ class ImportTest : public testing::Test {
 
   std::string Sqlite(const std::string& name, const std::string& sql) const {
     const std::string path = folder_ + "/" + name;
-    sqlite3* db = nullptr;
-    EXPECT_EQ(sqlite3_open(path.c_str(), &db), SQLITE_OK);
-    char* error = nullptr;
-    EXPECT_EQ(sqlite3_exec(db, sql.c_str(), nullptr, nullptr, &error), SQLITE_OK)
-        << (error == nullptr ? "" : error);
-    sqlite3_close(db);
+    WriteSqlite(path, sql);
     return path;
   }
 
   std::string folder_;
   client::StateLocation location_;
 };
-
-constexpr char kOptunaTables[] = R"sql(
-CREATE TABLE studies (study_id INTEGER PRIMARY KEY, study_name TEXT);
-CREATE TABLE study_directions (study_id INTEGER, direction TEXT, objective INTEGER);
-CREATE TABLE trials (trial_id INTEGER PRIMARY KEY, number INTEGER, study_id INTEGER, state TEXT,
-                     datetime_start TEXT, datetime_complete TEXT);
-CREATE TABLE trial_params (param_id INTEGER PRIMARY KEY, trial_id INTEGER, param_name TEXT,
-                           param_value REAL, distribution_json TEXT);
-CREATE TABLE trial_values (trial_id INTEGER, objective INTEGER, value REAL, value_type TEXT);
-CREATE TABLE trial_intermediate_values (trial_id INTEGER, step INTEGER, intermediate_value REAL,
-                                        intermediate_value_type TEXT);
-)sql";
 
 constexpr char kOptunaRows[] = R"sql(
 INSERT INTO studies VALUES (1, 'My Study_1');

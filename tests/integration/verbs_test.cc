@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_split.h"
 #include "base/clock.h"
+#include "tests/import/optuna_tables.h"
 #include "tests/integration/cli.h"
 
 namespace shirabe::cmd {
@@ -273,6 +274,11 @@ TEST_F(VerbsTest, AskReportAndTellRunAnExperiment) {
   One({"stop", "asked/2"});
   EXPECT_THAT(One({"tell", "asked/2", "loss=0.5"}), HasSubstr("trial/asked-2 EarlyStopped"));
   One({"tell", "asked/2", "loss=0.1"}, 4);
+  One({"ask", "asked", "--caller", "w"});
+  One({"tell", "asked/3"}, 2);
+  EXPECT_THAT(One({"tell", "asked/3", "loss=0.5"}), HasSubstr("trial/asked-3 Succeeded"));
+  One({"plot", "asked", "curves", "-o", "-", "--metric", "los"}, 3);
+  One({"get", "trials", "asked", "--filter", "state=Complete"}, 2);
 }
 
 TEST_F(VerbsTest, AnExperimentThatIsToldToItsEndHasNoFurtherTrial) {
@@ -444,6 +450,25 @@ TEST_F(VerbsTest, WhatAnotherToolHasFoundIsImported) {
   const std::string table = files_.Write("t.csv", "lr,loss\n1,2\n3,1\n");
   const Words words = {"import", "csv", table, "--minimize", "loss"};
   EXPECT_THAT(Both({{words}, {words, 4}, {{"best", "t"}}})[0], HasSubstr("2 trials"));
+}
+
+// Studies of Optuna: one without trials, and two whose names give the same one.
+constexpr char kStudies[] = R"sql(
+INSERT INTO studies VALUES (1, 'empty'), (2, 'A b'), (3, 'a-b');
+INSERT INTO study_directions SELECT study_id, 'MINIMIZE', 0 FROM studies;
+INSERT INTO trials SELECT study_id, 0, study_id, 'COMPLETE', '2026-01-01 00:00:00',
+  '2026-01-01 00:00:10' FROM studies WHERE study_id > 1;
+INSERT INTO trial_params SELECT trial_id, trial_id, 'lr', 0.5, '{"name": "FloatDistribution",
+  "attributes": {"low": 0, "high": 1, "log": false, "step": null}}' FROM trials;
+INSERT INTO trial_values SELECT trial_id, 0, 0.5, 'FINITE' FROM trials;
+)sql";
+
+TEST_F(VerbsTest, AStudyThatCannotBeImportedKeepsNoOtherFromIt) {
+  const std::string path = files_.Path("studies.db");
+  import::WriteSqlite(path, import::kOptunaTables + std::string(kStudies));
+  One({"import", "optuna", path, "--dry-run"}, 5);
+  One({"import", "optuna", path}, 5);
+  EXPECT_EQ(One({"get", "experiments", "-o", "name"}), "experiment/a-b\nexperiment/a-b-2\n");
 }
 
 TEST_F(VerbsTest, PausingResumingAndDeletingMayBeRepeated) {
