@@ -270,8 +270,9 @@ class Constraints(ObjectivesTest):
         best = self.optimize(line, LINE, constraints=["memory <= -1"])
         self.assertEqual((best.best, best.front, best.curve()), (None, [], [None] * 4))
         self.assertEqual([t.value for t in best], [t.params["x"] for t in best])
-        last = best.trials[-1]
-        said = f"no trial keeps memory <= -1; trial 4 breaks memory by {last.broken['memory']:.6g}"
+        near = min(best.trials, key=lambda trial: trial.broken["memory"])
+        breaks = f"trial {near.number} breaks memory by {near.broken['memory']:.6g}"
+        said = f"no trial keeps memory <= -1; {breaks}"
         for ask in (lambda: best.params, lambda: best.value, lambda: best.best_by(order=["loss"])):
             with self.assertRaisesRegex(ValueError, said):
                 ask()

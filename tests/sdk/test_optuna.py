@@ -242,6 +242,22 @@ print([(t.number, t.state.name) for t in study.trials])
         with self.assertRaisesRegex(TypeError, "'s' is a set"):
             study.set_user_attr("s", set())
 
+    def test_a_trial_has_what_it_asked_for(self):
+        def objective(trial):
+            self.assertIs(trial.study, study)
+            if trial.suggest_categorical("optimizer", ["sgd", "adam"]) == "adam":
+                return 1
+            return trial.suggest_float("momentum", 0, 1)
+
+        study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=1))
+        study.enqueue_trial({"optimizer": "sgd"})
+        study.optimize(objective, n_trials=12)
+        asked = {"sgd": ["momentum", "optimizer"], "adam": ["optimizer"]}
+        self.assertEqual({t.params["optimizer"] for t in study.trials}, set(asked))
+        for trial in study.trials:
+            self.assertEqual(sorted(trial.params), asked[trial.params["optimizer"]])
+            self.assertEqual(sorted(trial.distributions), sorted(trial.params))
+
     def test_it_says_that_all_points_were_tried(self):
         study = optuna.create_study()
         for _ in range(2):

@@ -233,9 +233,10 @@ class Result:
         broken = [trial for trial in self.trials if trial.broken]
         if not broken:
             return f"no {self.objective} yet"
-        last = broken[-1]
+        nearest = min(broken, key=lambda trial: sum(trial.broken.values()))
         words = ", ".join(str(constraint) for constraint in self.constraints)
-        return f"no trial keeps {words}; trial {last.number} breaks {broken_words(last.broken)}"
+        breaks = broken_words(nearest.broken)
+        return f"no trial keeps {words}; trial {nearest.number} breaks {breaks}"
 
     def _best(self) -> TrialResult:
         best = self.best

@@ -289,8 +289,10 @@ class Engine:
         if kind == TrialState.COMPLETE:
             measured = {key: result.metrics.get(constraint_name(key)) for key in self.constraints}
             found.set_constraints({k: v for k, v in measured.items() if v is not None})
-        found.params = {**result.params, **notes.get("params", {})}
-        found.distributions = dict(self.space or {})
+        found.params = notes.get("params", result.params)
+        found.distributions = {
+            name: kind for name, kind in (self.space or {}).items() if name in found.params
+        }
         found.user_attrs = notes.get("attrs", {})
         found.intermediate_values = {int(s): float(v) for s, v in notes.get("reports", {}).items()}
         if notes.get("start"):

@@ -76,6 +76,7 @@ class Run:
     def _call(self, trial: Trial) -> Optional[BaseException]:
         """Runs the objective, and sets the trial's state and value. The exception that is to end
         the study, if there was one."""
+        trial.study = self._study
         try:
             returned = self._func(trial)
         except TrialPruned:

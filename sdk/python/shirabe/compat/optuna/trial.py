@@ -100,6 +100,7 @@ class Trial:
         rng: random.Random,
     ) -> None:
         self.number = number
+        self.study: Any = None  # the Study that it is of
         self.params: Dict[str, Any] = {}
         self.distributions: Dict[str, Distribution] = {}
         self.user_attrs: Dict[str, Any] = {}
@@ -268,7 +269,8 @@ class Trial:
         """What is stored beside the value."""
         notes: Dict[str, Any] = {"start": self.began, "end": self.ended}
         if self.core is not None and self.params != self.core.params:
-            notes["params"] = self.params  # drawn before the study had the trial: to the last digit
+            # Drawn before the study had the trial, to the last digit; or not all were asked for.
+            notes["params"] = self.params
         if self.user_attrs:
             notes["attrs"] = self.user_attrs
         if self.reports:
