@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <cstdlib>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "base/names.h"
 
@@ -35,6 +36,21 @@ Environment ProcessEnvironment() {
     if (value == nullptr) return std::nullopt;
     return value;
   };
+}
+
+std::string ShownDatabase(const StateLocation& place) {
+  const std::string& address = place.db;
+  const size_t scheme = address.find("://");
+  const size_t user = scheme == address.npos ? address.npos : scheme + 3;
+  const size_t at = user == address.npos ? address.npos : address.find('@', user);
+  // As a parameter, or a host that is none: then the kind of database is all that is safe.
+  if (absl::StrContains(absl::AsciiStrToLower(address), "password") ||
+      (at != address.npos && address.find('@', at + 1) != address.npos)) {
+    return address.substr(0, address.find(':')) + ":…";
+  }
+  if (at == address.npos) return address;
+  const size_t colon = address.find(':', user);
+  return colon < at ? address.substr(0, colon) + address.substr(at) : address;
 }
 
 StatusOr<StateLocation> FindStateLocation(const StateLocationFlags& flags,

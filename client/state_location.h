@@ -34,6 +34,9 @@ Environment ProcessEnvironment();
 StatusOr<StateLocation> FindStateLocation(const StateLocationFlags& flags,
                                           const Environment& environment);
 
+// The address of its store as it may be shown and logged: without a password.
+std::string ShownDatabase(const StateLocation& place);
+
 // Whether no database was named, and there is none in the default place.
 bool IsDefaultStoreMissing(const StateLocation& place);
 

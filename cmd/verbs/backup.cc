@@ -35,7 +35,7 @@ StatusOr<int> Backup(const Arguments& arguments) {
   }
   ASSIGN_OR_RETURN(const LocalSession session, OpenLocal(globals, /*read_only=*/true));
   if (client::IsDefaultStoreMissing(session.place)) {
-    return absl::NotFoundError("there is no " + session.place.db +
+    return absl::NotFoundError("there is no " + client::ShownDatabase(session.place) +
                                " to be backed up: name another database with --db");
   }
   ASSIGN_OR_RETURN(

@@ -261,7 +261,7 @@ Status ControllerProcess::Lead() {
                                                      .namespace_name = globals_.ns,
                                                      .instance = Variable("POD_NAME")});
   Log(LogLevel::kInfo, "leading",
-      {{"database", session_.place.db},
+      {{"database", client::ShownDatabase(session_.place)},
        {"grpc", server_->grpc_address()},
        {"http", server_->http_address()},
        {"cluster", config_.server},
@@ -317,8 +317,9 @@ StatusOr<Ended> ControllerProcess::StayInLead(Interrupts& interrupts) {
     if (election_ != nullptr && !LeadsAsBefore()) {
       const absl::Duration now = RealClock()->Monotonic();
       if (!lost) {
+        const std::string trouble = election_->LastError();
         Log(LogLevel::kWarning, "failed to renew the lease: nothing is written until it is renewed",
-            {{"trouble", election_->LastError()}});
+            {{"trouble", trouble.empty() ? "the API server does not answer" : trouble}});
       }
       lost = lost.value_or(now);
       if (!MayResume() || now - *lost > kResume) return Ended::kLeadLost;

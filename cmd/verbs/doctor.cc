@@ -88,8 +88,8 @@ Check CheckDatabase(const client::StateLocation& place) {
   }
   const auto revision = (*client)->Revision();
   return {"database", State::kOk,
-          absl::StrCat(place.db, ": ", experiments->size(), " experiments, revision ",
-                       revision.value_or(0))};
+          absl::StrCat(client::ShownDatabase(place), ": ", experiments->size(),
+                       " experiments, revision ", revision.value_or(0))};
 }
 
 // Leases and costs are reckoned in the machine's time. A file's time stamp is that of its disk,

@@ -50,7 +50,8 @@ StatusOr<int> Restore(const Arguments& arguments) {
       "Puts what \"shirabe backup\" has written into this machine's store, or that of --db, which "
       "must be empty: all of it, or only the experiments named, or nothing where something is "
       "wrong. The file is read and checked whole before anything is written. Experiments that ran "
-      "go on with the command that ran them, or a server; trials that ran are tried again from their "
+      "go on with the command that ran them, or a server; trials that ran are tried again from "
+      "their "
       "last checkpoint, if its files are still there.");
   options.Arguments("FILE", &request.words, 1, 1000);
   options.Flag("--merge", &request.merge, "beside the experiments that are there");
@@ -80,7 +81,7 @@ StatusOr<int> Restore(const Arguments& arguments) {
     ASSIGN_OR_RETURN(client::Restored restored,
                      client::RestoreBackup(*session.client, what, RealClock()));
     info = std::move(restored.info);
-    ProgressLine("restored into " + session.place.db);
+    ProgressLine("restored into " + client::ShownDatabase(session.place));
     if (!restored.set_aside.empty()) {
       ProgressLine("files of trials that came after the backup lie in " + restored.set_aside +
                    " now, and may be deleted");

@@ -110,8 +110,9 @@ StatusOr<int> Serve(const Arguments& arguments) {
   server_options.tls = flags.listen_options.tls;
   server_options.tokens = std::move(tokens);
   ASSIGN_OR_RETURN(const auto server, service::Server::Start(std::move(server_options)));
-  ProgressLine(absl::StrCat("serving ", session.place.db, " on ", server->grpc_address(),
-                            " (gRPC) and ", server->http_address(), " (HTTP)",
+  ProgressLine(absl::StrCat("serving ", client::ShownDatabase(session.place), " on ",
+                            server->grpc_address(), " (gRPC) and ", server->http_address(),
+                            " (HTTP)",
                             flags.insecure ? ", without a token" : ", token in " + token_file));
   if (!flags.listen_options.ready_file.empty()) {
     RETURN_IF_ERROR(WriteReadyFile(flags.listen_options, *server, token_file));

@@ -49,6 +49,21 @@ TEST(PlaceTest, TheRestIsUsual) {
   EXPECT_TRUE(place->ns_is_default);
 }
 
+TEST(PlaceTest, TheDatabaseIsShownWithoutAPassword) {
+  const auto shown = [](const std::string& db) { return ShownDatabase({.db = db}); };
+  EXPECT_EQ(shown("sqlite:/s/a@b.db"), "sqlite:/s/a@b.db");
+  EXPECT_EQ(shown("postgres://u:secret@host:5432/db?sslmode=require"),
+            "postgres://u@host:5432/db?sslmode=require");
+  EXPECT_EQ(shown("postgres://u@host/db"), "postgres://u@host/db");
+  EXPECT_EQ(shown("postgres:///db?host=/run/postgresql"), "postgres:///db?host=/run/postgresql");
+  for (const char* hidden :
+       {"postgres:///db?user=u&password=secret", "postgres://u:se@cret@host/db",
+        "postgres:host=h password=secret", "postgres://u:se/cret@host/db"}) {
+    EXPECT_THAT(shown(hidden), testing::Not(HasSubstr("secret"))) << hidden;
+    EXPECT_THAT(shown(hidden), testing::Not(HasSubstr("cret@"))) << hidden;
+  }
+}
+
 TEST(PlaceTest, SaysWhatIsMissing) {
   EXPECT_THAT(Message(Find({}, {}).status()), HasSubstr("SHIRABE_HOME"));
   EXPECT_THAT(Message(Find({.ns = "No_Name"}, {{"HOME", "/u"}}).status()), HasSubstr("No_Name"));
