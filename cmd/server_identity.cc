@@ -128,17 +128,25 @@ TtlCache FromFiles(const Files& files) {
   return kept;
 }
 
+// Replicas share the home, and write the same at the same time: what another has written is as
+// good.
+Status WriteShared(const std::string& path, const std::string& contents) {
+  if (ReadFile(path).value_or("") == contents) return absl::OkStatus();
+  const Status written = WriteFileAtomic(path, contents, true);
+  return ReadFile(path).value_or("") == contents ? absl::OkStatus() : written;
+}
+
 // Keys are for the owner alone, from their first byte.
 Status WriteFiles(const Files& files, const TtlCache& kept, bool with_authority) {
   RETURN_IF_ERROR(MakeDirs(files.folder));
   if (chmod(files.folder.c_str(), S_IRWXU) != 0) {
     return ErrnoStatus("cannot keep others out of " + files.folder, errno);
   }
-  RETURN_IF_ERROR(WriteFileAtomic(files.At("ca.crt"), kept.authority.certificate, true));
-  RETURN_IF_ERROR(WriteFileAtomic(files.At("tls.key"), kept.server.key, true));
-  RETURN_IF_ERROR(WriteFileAtomic(files.At("tls.crt"), kept.server.certificate, true));
+  RETURN_IF_ERROR(WriteShared(files.At("ca.crt"), kept.authority.certificate));
+  RETURN_IF_ERROR(WriteShared(files.At("tls.key"), kept.server.key));
+  RETURN_IF_ERROR(WriteShared(files.At("tls.crt"), kept.server.certificate));
   if (!with_authority) return absl::OkStatus();
-  return WriteFileAtomic(files.At("ca.key"), kept.authority.key, true);
+  return WriteShared(files.At("ca.key"), kept.authority.key);
 }
 
 }  // namespace
