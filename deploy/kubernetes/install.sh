@@ -75,6 +75,22 @@ if [ -z "$PRINT" ]; then
       "kubectl -n $NAMESPACE delete pvc shirabe-home"
 fi
 
+# Two would both run the experiments of a namespace, and each call what the other makes foreign.
+# As far as it can be seen: an administrator of one namespace may not look into the others.
+other_install() {
+  local where=(-A)
+  [ -z "$ALONE" ] || where=(-n shirabe-system)
+  kubectl get deployments "${where[@]}" -l app.kubernetes.io/name=shirabe-controller \
+    -o 'jsonpath={range .items[*]}{.metadata.namespace}{"\n"}{end}' 2>/dev/null |
+    grep -vx "$NAMESPACE" | paste -sd' ' || true
+}
+if [ -z "$PRINT" ]; then
+  other=$(other_install)
+  [ -z "$other" ] ||
+    fail "there is a controller in $other already, and of two each would run the experiments of" \
+      "the other: take that one out first"
+fi
+
 # What `kustomize edit` would write, around the folder, and elsewhere than in it.
 WORK=$(mktemp -d)
 trap 'rm -rf "$WORK"' EXIT
@@ -165,15 +181,46 @@ left_over() {
   sort "$WORK/there" | comm -13 "$WORK/made" - | paste -sd' '
 }
 
-kubectl apply --server-side $FORCE -f "$WORK/install.yaml" ||
-  fail "not all of it was applied. What was edited by hand belongs into an overlay of your own" \
-    "(--print shows the manifests); --force-conflicts puts it back"
-kubectl -n "$NAMESPACE" rollout status deployment/shirabe-controller \
-  --timeout="${SECONDS_TO_WAIT:-180}s" >&2 || {
-  explain
-  fail "it is not ready; apply it again once that is mended, or: uninstall.sh"
+# All replicas are those of this install, and one of them leads: a standby is never ready.
+is_ready() {
+  local seen wanted replicas updated all ready
+  local fields='{.status.observedGeneration}|{.metadata.generation}|{.spec.replicas}'
+  fields+='|{.status.updatedReplicas}|{.status.replicas}|{.status.readyReplicas}'
+  IFS='|' read -r seen wanted replicas updated all ready < <(kubectl -n "$NAMESPACE" get \
+    deployment shirabe-controller -o "jsonpath=$fields") || true
+  [ "$seen" = "$wanted" ] && [ "$updated" = "$replicas" ] && [ "$all" = "$replicas" ] &&
+    [ "${ready:-0}" -ge 1 ]
 }
+
+# "Deployment", and how many of it were ready.
+read -r before ran < <(kubectl -n "$NAMESPACE" get deployment shirabe-controller \
+  -o 'jsonpath={.kind} {.status.readyReplicas}' 2>/dev/null) || true
+# First without changing anything: of an install that is taken by half, the controller might be the
+# half that works with another database.
+if [ -n "$before" ]; then
+  kubectl apply --server-side --dry-run=server $FORCE -f "$WORK/install.yaml" >/dev/null ||
+    fail "nothing was changed. What was edited by hand belongs into an overlay of your own" \
+      "(--print shows the manifests), or --force-conflicts puts it back. A volume stays as it was" \
+      "made: README.md, \"Another database\""
+fi
+kubectl apply --server-side $FORCE -f "$WORK/install.yaml" || fail "not all of it was applied"
+say "waiting until it is ready"
+for ((second = 0; ; ++second)); do
+  ! is_ready || break
+  if [ "$second" -ge "${SECONDS_TO_WAIT:-180}" ]; then
+    explain
+    [ -z "$ran" ] || fail "it is not ready; what ran before comes back by:" \
+      "kubectl -n $NAMESPACE rollout undo deployment/shirabe-controller"
+    fail "it is not ready; apply it again once that is mended"
+  fi
+  sleep 1
+done
 left=$(left_over)
 [ -z "$left" ] ||
   say "not of this install, but of another or an earlier one, kubectl delete takes it away: $left"
-say "ready in namespace $NAMESPACE: kubectl apply -f deploy/examples/digits.yaml"
+case ${ALONE:+alone}$OVERLAY in
+  alone) next="kubectl -n $NAMESPACE apply -f deploy/examples/digits.yaml" ;;
+  beside-katib) next="it takes Experiments with the label shirabe.dev/managed: \"true\" alone" ;;
+  *) next="kubectl apply -f deploy/examples/digits.yaml" ;;
+esac
+say "ready in namespace $NAMESPACE: $next"

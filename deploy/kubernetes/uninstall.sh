@@ -146,6 +146,7 @@ kubectl -n "$NAMESPACE" delete deployment shirabe-controller --ignore-not-found 
   --cascade=foreground --timeout=120s
 release_pods
 kubectl delete namespace "$NAMESPACE" --ignore-not-found --timeout=120s
+kubectl -n kubeflow delete services -l app.kubernetes.io/part-of=shirabe # of katib-clients
 kubectl delete clusterrole,clusterrolebinding -l app.kubernetes.io/part-of=shirabe
 kubectl delete "$(admission_kinds)" -l app.kubernetes.io/part-of=shirabe
 if [ -n "$CRDS" ]; then

@@ -332,6 +332,14 @@ for overlay in postgres beside-katib katib-clients trial-account; do
   "$HERE/cluster.sh" exec "$CLUSTER" "$SOURCE/deploy/kubernetes/install.sh" --image shirabe:1 \
     --overlay "$overlay" --print >"$CLUSTER/$overlay.yaml"
 done
+mkdir -p "$CLUSTER/composed"
+MANIFESTS=$(realpath --relative-to="$CLUSTER/composed" "$SOURCE")/deploy/kubernetes
+cat >"$CLUSTER/composed/kustomization.yaml" <<END
+resources: ['$MANIFESTS/overlays/postgres']
+components: ['$MANIFESTS/components/stores']
+END
+equal "variables of PostgreSQL and of stores" 2 "$(kubectl kustomize "$CLUSTER/composed" |
+  grep -cE '^ +name: shirabe-(database-.*|stores)$')"
 expect "what is Katib's stays there" grep -q 'namespace: kubeflow' "$CLUSTER/katib-clients.yaml"
 kubectl create namespace team >/dev/null
 cluster load "$("$HERE/images.sh" tiny)"
@@ -456,8 +464,8 @@ kubectl -n one create role left --verb=get --resource=pods >/dev/null
 kubectl -n one label role left app.kubernetes.io/part-of=shirabe >/dev/null
 one kubectl -n one patch deployment shirabe-controller --type=json -p '[{"op": "add",
   "path": "/spec/template/spec/containers/0/args/-", "value": "--verbose"}]' >/dev/null
-expect "what to do with the edit" has 'overlay of your own.*--force-conflicts' \
-  eval '! install_one 2>&1'
+expect "what to do with the edit" \
+  has 'nothing was changed.*overlay of your own.*--force-conflicts' eval '! install_one 2>&1'
 expect "what is not of it" has 'earlier one, kubectl delete takes it away: Role/left' \
   eval 'install_one --force-conflicts 2>&1'
 check_one_namespace
@@ -475,6 +483,11 @@ expect "a word that is missing" has "'--print' is not a StorageClass" \
   eval '! install_one --storage-class --print 2>&1'
 expect "no address of a database" has 'address of your database into .*database.env' \
   eval "! '$SOURCE/deploy/kubernetes/install.sh' --image a:1 --overlay postgres 2>&1"
+for_all() {
+  "$HERE/cluster.sh" exec "$CLUSTER" "$SOURCE/deploy/kubernetes/install.sh" --image a:1
+}
+expect "no second one, which would run its experiments too" has 'controller in one already' \
+  eval '! for_all 2>&1'
 kubectl -n one delete configmap shirabe-pools >/dev/null
 expect "and away with the pools" install_one
 expect "that there are none" has '^pools: \[\]' pools_of
