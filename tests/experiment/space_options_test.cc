@@ -174,18 +174,18 @@ TEST(PointToTry, OthersAreDrawnSuchThatTheGivenOnesExist) {
 
 TEST(PointToTry, WhatExistsByTheGivenValuesIsDrawn) {
   const v1::Experiment experiment =
-      ParseOnly(WithOption("conditions: [{parameter: lr, when: {optimizer: adam}}]"));
+      ParseOnly(WithOption("conditions: [{parameter: units, when: {optimizer: adam}}]"));
   const auto space = suggestion::Space::Create(experiment.spec());
   ASSERT_TRUE(space.ok());
   google::protobuf::Struct fields;
   (*fields.mutable_fields())["optimizer"].set_string_value("adam");
-  std::set<double> drawn;
+  std::set<int64_t> drawn;
   for (uint64_t seed = 0; seed < 20; ++seed) {
     const auto point = SampleWithValues(experiment.spec(), *space, fields, Rng(seed));
     ASSERT_TRUE(point.ok()) << point.status();
-    drawn.insert(space->Decode(*point)[0].number());
+    drawn.insert(space->Decode(*point)[1].integer());
   }
-  EXPECT_EQ(drawn.size(), 20u);
+  EXPECT_GT(drawn.size(), 5u);
 }
 
 }  // namespace
