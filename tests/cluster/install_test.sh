@@ -339,7 +339,7 @@ resources: ['$MANIFESTS/overlays/postgres']
 components: ['$MANIFESTS/components/stores']
 END
 equal "variables of PostgreSQL and of stores" 2 "$(kubectl kustomize "$CLUSTER/composed" |
-  grep -cE '^ +name: shirabe-(database-.*|stores)$')"
+  grep -A 4 '^ *envFrom:' | grep -c secretRef)"
 expect "what is Katib's stays there" grep -q 'namespace: kubeflow' "$CLUSTER/katib-clients.yaml"
 kubectl create namespace team >/dev/null
 cluster load "$("$HERE/images.sh" tiny)"
