@@ -13,10 +13,16 @@
 #include "base/text/number.h"
 #include "base/timestamp.h"
 #include "client/records/enum_words.h"
+#include "experiment/spec/field_rules.h"
 
 namespace shirabe::view {
 
 namespace {
+
+std::string Meant(const std::string& word, const std::vector<std::string>& known) {
+  const auto nearest = Nearest(word, known);
+  return nearest ? "; did you mean \"" + *nearest + "\"?" : "";
+}
 
 // A word that no record can have would find none, or all, without a word.
 Status CheckWord(const Term& term, const std::vector<std::string>& words) {
@@ -24,11 +30,9 @@ Status CheckWord(const Term& term, const std::vector<std::string>& words) {
     return absl::EqualsIgnoreCase(word, term.text);
   };
   if (words.empty() || std::any_of(words.begin(), words.end(), same)) return absl::OkStatus();
-  const auto nearest = Nearest(term.text, words);
-  return absl::InvalidArgumentError(
-      absl::StrCat("field ", term.field, " is never \"", term.text, "\"",
-                   nearest ? "; did you mean \"" + *nearest + "\"?" : "", " (it is one of ",
-                   absl::StrJoin(words, ", "), ")"));
+  return absl::InvalidArgumentError(absl::StrCat("field ", term.field, " is never \"", term.text,
+                                                 "\"", Meant(term.text, words), " (it is one of ",
+                                                 absl::StrJoin(words, ", "), ")"));
 }
 
 }  // namespace
@@ -116,15 +120,6 @@ FieldValue Seconds(const v1::Trial& trial) {
   return absl::ToDoubleSeconds(FromProto(trial.completion_time()) - FromProto(trial.start_time()));
 }
 
-std::vector<std::string> PhaseWords() {
-  std::vector<std::string> words;
-  for (int i = 0; i < v1::TrialPhase_descriptor()->value_count(); ++i) {
-    const auto phase = static_cast<v1::TrialPhase>(v1::TrialPhase_descriptor()->value(i)->number());
-    words.push_back(client::PhaseWord(phase));
-  }
-  return words;
-}
-
 Fields<v1::Trial> CommonTrialFields() {
   return {
       {"trial", [](const v1::Trial& t) { return Count(t.number()); }},
@@ -134,7 +129,7 @@ Fields<v1::Trial> CommonTrialFields() {
        },
        kText},
       {"state", [](const v1::Trial& t) { return client::PhaseWord(t.phase()); }, kText,
-       PhaseWords()},
+       experiment::WordsOf(*v1::TrialPhase_descriptor())},
       {"reason", [](const v1::Trial& t) { return t.reason(); }, kText},
       {"attempts", [](const v1::Trial& t) { return Count(t.attempts()); }},
       {"failures", [](const v1::Trial& t) { return Count(t.failures()); }},
@@ -156,10 +151,9 @@ StatusOr<Field<Record>> Find(const Fields<Record>& fields, const std::string& na
       if (field.name == prefix + name) return field;
     }
   }
-  const auto nearest = Nearest(name, names);
-  return absl::InvalidArgumentError(absl::StrCat(
-      "there is no field \"", name, "\"", nearest ? "; did you mean \"" + *nearest + "\"?" : "",
-      " (fields: ", absl::StrJoin(names, ", "), ")"));
+  return absl::InvalidArgumentError(absl::StrCat("there is no field \"", name, "\"",
+                                                 Meant(name, names),
+                                                 " (fields: ", absl::StrJoin(names, ", "), ")"));
 }
 
 }  // namespace

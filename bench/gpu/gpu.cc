@@ -176,9 +176,16 @@ int FitTogether(const Library& library, const std::vector<DeviceModel*>& models,
 }
 
 void Row(const char* what, double core, double gpu) {
-  std::printf("| %s | %.4g | ", what, core);
-  if (gpu > 0) {
+  std::printf("| %s | ", what);
+  if (core > 0) {
+    std::printf("%.4g | ", core);
+  } else {
+    std::printf("left out | ");
+  }
+  if (gpu > 0 && core > 0) {
     std::printf("%.4g | %.1f |\n", gpu, core / gpu);
+  } else if (gpu > 0) {
+    std::printf("%.4g | |\n", gpu);
   } else {
     std::printf("not measured on a GPU | |\n");
   }
@@ -237,8 +244,9 @@ void MeasureBatch(const Library& library, int n) {
   }
   const std::string size = "64 × n = " + std::to_string(n);
   Row((size + ", value and gradient").c_str(), core_step, gpu_step);
-  const std::string longest = ", whole fits (the longest: " + std::to_string(evaluations) + ")";
-  Row((size + longest).c_str(), core_fit, gpu_fit);
+  std::string fits = size + ", whole fits";
+  if (evaluations > 0) fits += " (the longest: " + std::to_string(evaluations) + ")";
+  Row(fits.c_str(), core_fit, gpu_fit);
 }
 
 void MeasureScoring(const Library& library, int n, int candidates) {
