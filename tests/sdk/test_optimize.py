@@ -5,6 +5,7 @@ import contextvars
 import functools
 import math
 import os
+import tempfile
 import threading
 import time
 import unittest
@@ -152,9 +153,13 @@ class Works(OptimizeTest):
 
     def test_what_still_runs_when_the_goal_is_reached_is_stopped_and_not_failed(self):
         for workers in ("threads", "processes"):
-            found = self.optimize(
-                slow_first, goal=0.5, parallel=2, trials=6, max_failed=0, workers=workers
-            )
+            # Not in self.dir: processes that the pool leaves behind would seem to be of the test.
+            with tempfile.TemporaryDirectory() as folder, unittest.mock.patch.dict(
+                os.environ, {"SLOW_FIRST": f"{folder}/other"}
+            ):
+                found = self.optimize(
+                    slow_first, goal=0.5, parallel=2, trials=6, max_failed=0, workers=workers
+                )
             self.assertEqual(found.ended, "goal")
             first = found.trials[0]
             self.assertEqual((first.state, first.value), ("stopped", None))
