@@ -1,11 +1,9 @@
 #include "schedule/schedule_records.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "base/log.h"
 #include "base/rng.h"
 #include "base/timestamp.h"
@@ -17,7 +15,6 @@
 namespace shirabe::schedule {
 namespace {
 
-constexpr size_t kMaxErrors = 20;  // in one message
 // Passes and other writers may come between reading and writing; no caller is held up for ever.
 constexpr int kTries = 20;
 constexpr size_t kMaxScheduleBytes = 1 << 20;
@@ -28,13 +25,7 @@ Status CheckValid(const v1::ScheduledExperiment& schedule) {
                                                    " bytes, and at most ", kMaxScheduleBytes,
                                                    " are taken: shorten it"));
   }
-  std::vector<std::string> errors;
-  for (const experiment::Finding& finding : Validate(schedule)) {
-    if (finding.warning) continue;
-    if (errors.size() < kMaxErrors) errors.push_back(experiment::FormatFinding(finding, ""));
-  }
-  if (errors.empty()) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrJoin(errors, "\n"));
+  return experiment::JoinErrors(Validate(schedule));
 }
 
 bool SameWanted(const v1::ScheduledExperiment& a, const v1::ScheduledExperiment& b) {

@@ -13,6 +13,7 @@ namespace {
 
 constexpr size_t kMaxShownKey = 320;       // the longest that Kubernetes knows, of labels, has 317
 constexpr size_t kMaxMessageBytes = 2000;  // bytes: it may quote what the user wrote
+constexpr size_t kMaxJoined = 20;          // errors in one message
 
 bool IsPlainWord(std::string_view key) {
   return !key.empty() && std::all_of(key.begin(), key.end(), [](char c) {
@@ -136,6 +137,18 @@ std::string FormatFinding(const Finding& finding, std::string_view file) {
   if (!text.empty()) text += ": ";
   text += finding.warning ? "warning: " : "error: ";
   return text + InWords(finding);
+}
+
+Status JoinErrors(const std::vector<Finding>& findings) {
+  std::string text;
+  size_t errors = 0;
+  for (const Finding& finding : findings) {
+    if (finding.warning || ++errors > kMaxJoined) continue;
+    absl::StrAppend(&text, text.empty() ? "" : "\n", FormatFinding(finding, ""));
+  }
+  if (errors == 0) return absl::OkStatus();
+  if (errors > kMaxJoined) absl::StrAppend(&text, "\nand ", errors - kMaxJoined, " more");
+  return absl::InvalidArgumentError(text);
 }
 
 }  // namespace shirabe::experiment

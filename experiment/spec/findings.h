@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/status.h"
 #include "base/text/yaml_tree.h"
 
 namespace shirabe::experiment {
@@ -35,6 +36,10 @@ std::string ItemPath(const std::string& path, int index);
 
 // The field, if one is to blame, and what is wrong; without the place in the text.
 std::string InWords(const Finding& finding);
+
+// kInvalidArgument with a line for each error, of many the first 20 and how many more there are; OK
+// where all are warnings.
+Status JoinErrors(const std::vector<Finding>& findings);
 
 class Findings {
  public:

@@ -1,6 +1,5 @@
 #include "service/common/guarded_client.h"
 
-#include <algorithm>
 #include <functional>
 #include <map>
 #include <set>
@@ -8,7 +7,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "client/store_reads.h"
 #include "experiment/conditions.h"
 #include "experiment/spec/local_support.h"
@@ -24,23 +22,13 @@ using client::Sink;
 using google::protobuf::FieldDescriptor;
 using Proto = google::protobuf::Message;
 
-constexpr size_t kMaxErrors = 20;  // in one message
 constexpr int kMaxSuggested = 10'000;
 
 // With defaults; kInvalidArgument, with its mistakes, if it is no valid specification.
 StatusOr<v1::Experiment> Valid(v1::Experiment experiment) {
   experiment::SetDefaults(experiment);
-  std::vector<std::string> errors;
-  for (const experiment::Finding& finding : experiment::Validate(experiment)) {
-    if (!finding.warning) errors.push_back(experiment::FormatFinding(finding, ""));
-  }
-  if (errors.empty()) return experiment;
-  const size_t more = errors.size() - std::min(errors.size(), kMaxErrors);
-  if (more > 0) {
-    errors.resize(kMaxErrors);
-    errors.push_back(absl::StrCat("and ", more, " more"));
-  }
-  return absl::InvalidArgumentError(absl::StrJoin(errors, "\n"));
+  RETURN_IF_ERROR(experiment::JoinErrors(experiment::Validate(experiment)));
+  return experiment;
 }
 
 // Also where it is valid, but its trials cannot run here.

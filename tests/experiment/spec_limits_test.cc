@@ -9,8 +9,10 @@ namespace shirabe::experiment {
 namespace {
 
 using testing::Contains;
+using testing::EndsWith;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
 
 std::vector<std::string> Broken(const std::function<void(v1::Experiment&)>& change) {
   v1::Experiment experiment;
@@ -83,6 +85,20 @@ TEST(LimitsTest, FindingsAreBounded) {
   EXPECT_LT(found[0].message.size(), 3000);
   EXPECT_THAT(found.back().message, HasSubstr("there are more"));
   EXPECT_FALSE(found.back().warning);
+}
+
+TEST(LimitsTest, AMessageHasTheFirstErrorsAndHowManyMore) {
+  std::vector<Finding> findings = {{.warning = true, .path = "w", .message = "is odd"}};
+  EXPECT_TRUE(JoinErrors(findings).ok());
+  findings.push_back({.path = "a", .message = "is bad"});
+  findings.push_back({.path = "b", .message = "is worse"});
+  EXPECT_EQ(JoinErrors(findings),
+            absl::InvalidArgumentError("error: a: is bad\nerror: b: is worse"));
+  findings.resize(21, {.path = "c", .message = "is bad"});  // 20 errors
+  EXPECT_THAT(JoinErrors(findings).message(), Not(HasSubstr("more")));
+  findings.resize(26, {.path = "last", .message = "is bad"});
+  EXPECT_THAT(std::string(JoinErrors(findings).message()),
+              EndsWith("error: c: is bad\nand 5 more"));
 }
 
 TEST(LimitsTest, PathsOfLongKeysAreShort) {
