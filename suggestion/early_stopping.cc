@@ -88,6 +88,19 @@ const Curve::Point* Curve::At(int64_t step) const {
   return after == points_.begin() ? nullptr : &*std::prev(after);
 }
 
+double Curve::MeanFrom(int64_t first, const Point& end) const {
+  const auto from =
+      std::lower_bound(points_.begin(), points_.end(), first,
+                       [](const Point& point, int64_t number) { return point.reports < number; });
+  if (from == points_.begin() || end.reports < first || !std::isfinite(end.mean)) return end.mean;
+  const Point& before = *std::prev(from);
+  const double earlier =
+      static_cast<double>(before.reports) / static_cast<double>(end.reports - before.reports);
+  const double mean = end.mean + (end.mean - before.mean) * earlier;
+  // Rounding gives no mean below the least of what it is of. Two huge ones may have no difference.
+  return std::isfinite(mean) ? std::max(mean, end.best) : end.mean;
+}
+
 Curve CurveOf(const std::map<int64_t, double>& losses) {
   Curve curve;
   for (const auto& [step, loss] : losses) curve.Append(step, loss);
@@ -99,23 +112,15 @@ const Curve* FindCurve(const Curves& curves, int64_t index) {
   return curves[index].empty() ? nullptr : &curves[index];
 }
 
-std::vector<int64_t> EndedPeerIndices(int64_t index, int64_t step, const History& history,
-                                      const Curves& curves) {
-  std::vector<int64_t> peers;
+CurvePeers PeersAt(int64_t index, int64_t step, const History& history, const Curves& curves) {
+  CurvePeers peers;
   const auto known = std::min<int64_t>(history.size(), static_cast<int64_t>(curves.size()));
   for (int64_t i = 0; i < known; ++i) {
-    if (i == index || history.trial(i).state != TrialState::kCompleted) continue;
-    if (curves[i].last_step() < step) continue;
-    if (curves[i].At(step) != nullptr) peers.push_back(i);
-  }
-  return peers;
-}
-
-std::vector<Curve::Point> EndedPeers(int64_t index, int64_t step, const History& history,
-                                     const Curves& curves) {
-  std::vector<Curve::Point> peers;
-  for (const int64_t i : EndedPeerIndices(index, step, history, curves)) {
-    peers.push_back(*curves[i].At(step));
+    const TrialState state = history.trial(i).state;
+    if (i == index || state == TrialState::kInfeasible || curves[i].last_step() < step) continue;
+    if (curves[i].At(step) == nullptr) continue;
+    peers.all.push_back(i);
+    if (state == TrialState::kCompleted) peers.ended.push_back(i);
   }
   return peers;
 }

@@ -57,6 +57,10 @@ class Curve {
   int64_t last_step() const { return empty() ? 0 : last().step; }
   // The newest report at or before `step`; null if there is none.
   const Point* At(int64_t step) const;
+  // The mean of the reports from number `first` (from 1) to `end`, a point of it; of all up to
+  // `end` where those are fewer. +infinity if one of these is not finite. Of a long curve some
+  // reports before `first` count, too.
+  double MeanFrom(int64_t first, const Point& end) const;
 
  private:
   void Thin();
@@ -79,12 +83,13 @@ struct Curves : std::vector<Curve> {
 const Curve* FindCurve(const Curves& curves, int64_t index);
 
 // The other trials that trial `index` can be compared with at `step`: what they had reported by
-// then. They have ended with a result, or were stopped early, and have reached the step: a curve is
-// never compared with one that ended before it.
-std::vector<int64_t> EndedPeerIndices(int64_t index, int64_t step, const History& history,
-                                      const Curves& curves);
-std::vector<Curve::Point> EndedPeers(int64_t index, int64_t step, const History& history,
-                                     const Curves& curves);
+// then. They have reached the step, since a curve is never compared with one that ended before it;
+// `ended` have ended with a result, or were stopped early, and `all` may run.
+struct CurvePeers {
+  std::vector<int64_t> ended;
+  std::vector<int64_t> all;
+};
+CurvePeers PeersAt(int64_t index, int64_t step, const History& history, const Curves& curves);
 
 class Stopper {
  public:

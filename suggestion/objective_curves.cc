@@ -12,26 +12,20 @@ namespace {
 
 constexpr size_t kMostPeers = 1000;  // sorting more for each report would take too long
 
-const Curve::Point* PointAt(const std::vector<Curve>& curves, int64_t index, int64_t step) {
-  if (index >= static_cast<int64_t>(curves.size())) return nullptr;
-  return curves[index].At(step);
-}
-
-// By objective; empty where one is not known.
-std::vector<const Curve::Point*> PointsAt(int64_t index, int64_t step, const Curves& curves) {
-  std::vector<const Curve::Point*> points = {PointAt(curves, index, step)};
-  for (const auto& further : curves.further) points.push_back(PointAt(further, index, step));
-  const bool known =
-      std::all_of(points.begin(), points.end(), [](auto* p) { return p != nullptr; });
-  return known ? points : std::vector<const Curve::Point*>();
-}
-
-Individual IndividualOf(const std::vector<const Curve::Point*>& points, bool means) {
-  Individual individual;
-  for (const Curve::Point* point : points) {
-    individual.losses.push_back(means ? point->mean : point->best);
-  }
-  return individual;
+// The losses of a trial at a step, its best or its averages, by objective; none where one of them
+// is not known.
+std::vector<double> LossesAt(int64_t index, int64_t step, int64_t means_from,
+                             const Curves& curves) {
+  std::vector<double> losses;
+  const auto add = [&](const std::vector<Curve>& objective) {
+    const bool known = index < static_cast<int64_t>(objective.size());
+    const Curve::Point* point = known ? objective[index].At(step) : nullptr;
+    if (point == nullptr) return false;
+    losses.push_back(means_from > 0 ? objective[index].MeanFrom(means_from, *point) : point->best);
+    return true;
+  };
+  const bool known = add(curves) && std::all_of(curves.further.begin(), curves.further.end(), add);
+  return known ? losses : std::vector<double>();
 }
 
 }  // namespace
@@ -48,13 +42,15 @@ std::string ShowObjectives(const std::vector<double>& losses, const StopProblem&
 std::optional<CurveStanding> StandingAt(const CurveQuestion& question,
                                         const std::vector<int64_t>& peers, const Curves& curves,
                                         const StopProblem& problem) {
-  const auto own = PointsAt(question.trial, question.step, curves);
-  if (own.empty()) return std::nullopt;
-  std::vector<Individual> all = {IndividualOf(own, /*means=*/false)};
+  std::vector<Individual> all(1);
+  all[0].losses = LossesAt(question.trial, question.step, /*means_from=*/0, curves);
+  if (all[0].losses.empty()) return std::nullopt;
   CurveStanding standing{.values = ShowObjectives(all[0].losses, problem)};
   for (auto peer = peers.rbegin(); peer != peers.rend() && all.size() <= kMostPeers; ++peer) {
-    const auto points = PointsAt(*peer, question.step, curves);
-    if (!points.empty()) all.push_back(IndividualOf(points, question.means));
+    std::vector<double> losses = LossesAt(*peer, question.step, question.means_from, curves);
+    if (losses.empty()) continue;
+    all.emplace_back();
+    all.back().losses = std::move(losses);
   }
   standing.peers = static_cast<int64_t>(all.size()) - 1;
   // A curve that has diverged has no distance to others.

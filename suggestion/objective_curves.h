@@ -31,7 +31,8 @@ struct CurveStanding {
 struct CurveQuestion {
   int64_t trial = 0;  // index
   int64_t step = 0;
-  bool means = false;  // peers by the running average of their losses, not by their best
+  // Peers by the average of their losses from the report of this number on; 0: by their best.
+  int64_t means_from = 0;
 };
 
 // Its best losses up to the step among those of `peers` that can be compared, of more than 1000 the

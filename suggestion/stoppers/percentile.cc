@@ -47,8 +47,8 @@ class Percentile : public Stopper {
     const Curve::Point& now = curve->last();
     if (!problem_.further_maximize.empty()) return WhyNotAmong(index, now.step, history, curves);
     std::vector<double> bests;
-    for (const Curve::Point& peer : EndedPeers(index, now.step, history, curves)) {
-      bests.push_back(peer.best);
+    for (const int64_t peer : PeersAt(index, now.step, history, curves).ended) {
+      bests.push_back(curves[peer].At(now.step)->best);
     }
     if (static_cast<int64_t>(bests.size()) < min_trials_) return std::nullopt;
     const double limit = Quantile(bests, percent_ / 100);
@@ -61,9 +61,8 @@ class Percentile : public Stopper {
  private:
   std::optional<std::string> WhyNotAmong(int64_t index, int64_t step, const History& history,
                                          const Curves& curves) const {
-    const auto standing =
-        StandingAt({.trial = index, .step = step}, EndedPeerIndices(index, step, history, curves),
-                   curves, problem_);
+    const auto standing = StandingAt({.trial = index, .step = step},
+                                     PeersAt(index, step, history, curves).ended, curves, problem_);
     if (!standing || standing->peers < min_trials_ || standing->place.front == 0) {
       return std::nullopt;
     }

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -19,13 +20,36 @@ constexpr double kStoppersInfinity = std::numeric_limits<double>::infinity();
 
 TEST(MedianStop, ComparesTheBestWithTheMedianOfRunningAverages) {
   Trials trials;
-  trials.Ended({4, 3, 2, 1, 0});  // running average up to step 4: 2.5
-  trials.Ended({8, 8, 8, 8});     // 8
-  trials.Ended({2, 2, 2, 2});     // 2
-  trials.Active({9, 9, 2.6, 9});
-  EXPECT_EQ(trials.Ask("medianstop"), "at step 4 best 2.6 > median 2.5 of 3 trials");
-  trials.curves.back() = CurveOf({{1, 9}, {2, 9}, {3, 2.5}, {4, 9}});
+  trials.Ended({9, 9, 9, 4, 3, 2, 1, 0});  // running average from report 4 to step 7: 2.5
+  trials.Ended({9, 9, 9, 8, 8, 8, 8});     // 8
+  trials.Ended({9, 9, 9, 2, 2, 2, 2});     // 2
+  trials.Active({9, 9, 9, 9, 9, 2.6, 9});
+  EXPECT_EQ(trials.Ask("medianstop"), "at step 7 best 2.6 > median 2.5 of 3 trials");
+  EXPECT_EQ(trials.Ask("medianstop", {{"start_step", "1"}}), "") << "9 counts in every average";
+  trials.curves.back() = CurveOf({{4, 9}, {5, 9}, {6, 2.5}, {7, 9}});
   EXPECT_EQ(trials.Ask("medianstop"), "") << "as good as the median is good enough";
+}
+
+TEST(MedianStop, AveragesAllReportsOfACurveWithFewerThanStartStep) {
+  Trials trials;
+  for (int i = 0; i < 3; ++i) {
+    trials.Ended({});
+    trials.curves.back() = CurveOf({{1, 3}, {10, 1}});
+  }
+  trials.Active(Losses(10, 2.1));
+  EXPECT_EQ(trials.Ask("medianstop"), "at step 10 best 2.1 > median 2 of 3 trials");
+}
+
+// One that is like the others once its first reports are over must not fall behind by rounding.
+TEST(MedianStop, AnAverageIsNeverBelowTheBest) {
+  for (const double loss : {0.1, 1.0 / 3, 0.7, 1e-300, 1e300}) {
+    Losses curve(1000, loss);
+    std::fill(curve.begin(), curve.begin() + 3, 3 * loss);
+    Trials trials;
+    for (int i = 0; i < 4; ++i) trials.Ended(curve);
+    trials.Active(curve);
+    EXPECT_EQ(trials.Ask("medianstop"), "") << loss;
+  }
 }
 
 // Katib's program takes the mean of the averages: one very bad trial makes it let everything pass.
@@ -45,12 +69,13 @@ TEST(MedianStop, OfAnEvenNumberIsTheMiddleOfTwo) {
 
 TEST(MedianStop, ComparesAtEqualStepsOnly) {
   Trials trials;
+  const Settings all = {{"start_step", "1"}};
   for (int i = 0; i < 3; ++i) trials.Ended({9, 1, 1, 1, 1});
   trials.Ended({0, 0});  // ended before step 4: says nothing about it
   trials.Active({9, 9, 9, 2});
-  EXPECT_EQ(trials.Ask("medianstop"), "") << "the others had 3 on average at step 4, not 2.6";
+  EXPECT_EQ(trials.Ask("medianstop", all), "") << "the others had 3 on average at step 4, not 2.6";
   trials.curves.back() = CurveOf({{1, 9}, {2, 9}, {3, 9}, {4, 3.1}});
-  EXPECT_EQ(trials.Ask("medianstop"), "at step 4 best 3.1 > median 3 of 3 trials");
+  EXPECT_EQ(trials.Ask("medianstop", all), "at step 4 best 3.1 > median 3 of 3 trials");
 }
 
 TEST(MedianStop, WaitsForReportsAndForTrials) {
@@ -69,12 +94,23 @@ TEST(MedianStop, CountsStoppedTrialsAsFarAsTheyGotAndFailedOnesNever) {
   trials.Ended(Losses(9, 1));
   trials.Ended(Losses(4, 1), /*early=*/true);
   trials.Infeasible(Losses(9, 1));
-  trials.Add(Losses(9, 1), {});  // still running
   trials.Active(Losses(4, 5));
   const Settings two = {{"min_trials_required", "2"}};
   EXPECT_THAT(trials.Ask("medianstop", two), HasSubstr("of 2 trials"));
   trials.curves.back().Append(5, 5);
   EXPECT_EQ(trials.Ask("medianstop", two), "");
+}
+
+TEST(MedianStop, ComparesWithThoseThatRunOnceEnoughHaveEnded) {
+  Trials trials;
+  trials.Ended(Losses(4, 9));
+  trials.Add(Losses(4, 1), {});
+  trials.Add(Losses(4, 1), {});
+  trials.Add(Losses(3, 0), {});  // has not come so far
+  trials.Active(Losses(4, 5));
+  EXPECT_EQ(trials.Ask("medianstop"), "") << "one has ended, and three are required";
+  EXPECT_EQ(trials.Ask("medianstop", {{"min_trials_required", "1"}}),
+            "at step 4 best 5 > median 1 of 3 trials");
 }
 
 TEST(MedianStop, SpeaksInTheMetricsOwnValues) {
