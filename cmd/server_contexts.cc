@@ -40,7 +40,7 @@ struct Reader {
   StatusOr<Contexts> ReadRoot(const YamlNode& root) const;
 };
 
-std::string Absolute(const std::string& path, const std::string& beside) {
+std::string AbsolutePath(const std::string& path, const std::string& beside) {
   if (path.empty() || path[0] == '/') return path;
   return (std::filesystem::path(beside).parent_path() / path).lexically_normal().string();
 }
@@ -55,7 +55,7 @@ Status Reader::ReadField(const YamlNode& key, const YamlNode& value, Context& co
   for (const AccessField& field : AccessFields()) {
     known.push_back(field.name);
     if (key.text != field.name) continue;
-    context.access.*field.member = field.is_path ? Absolute(text, path) : text;
+    context.access.*field.member = field.is_path ? AbsolutePath(text, path) : text;
     return absl::OkStatus();
   }
   return Unknown(key, known);

@@ -36,7 +36,7 @@ bool ColorByEnvironment() {
   return StderrIsTerminal() && (term == nullptr || std::strcmp(term, "dumb") != 0);
 }
 
-const char* CodeOf(Style style) {
+const char* EscapeOf(Style style) {
   switch (style) {
     case Style::kBold: return "1";
     case Style::kRed: return "1;31";
@@ -79,7 +79,7 @@ bool IsQuiet() { return be_quiet; }
 
 std::string Styled(Style style, const std::string& text) {
   if (!use_color || style == Style::kPlain) return text;
-  return std::string("\033[") + CodeOf(style) + "m" + text + "\033[0m";
+  return std::string("\033[") + EscapeOf(style) + "m" + text + "\033[0m";
 }
 
 void Out(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stdout); }

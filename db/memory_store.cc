@@ -356,13 +356,13 @@ StatusOr<std::unique_ptr<Store>> OpenMemory(const std::string& address, bool rea
                                     "\": to keep records in a file write sqlite:" + address);
 }
 
-std::optional<std::string> Scratch(const std::string&) { return ""; }
+std::optional<std::string> NoScratch(const std::string&) { return ""; }
 
 }  // namespace
 
 SHIRABE_REGISTER(StoreInfo, {.name = "memory",
                              .help = "in this process only, gone when it ends",
                              .open = OpenMemory,
-                             .scratch = Scratch});
+                             .scratch = NoScratch});
 
 }  // namespace shirabe::db

@@ -238,7 +238,7 @@ std::optional<int64_t> StepOf(const Exposition& page) {
   return std::nullopt;
 }
 
-std::string OtherNames(const Exposition& page) {
+std::string ServedNames(const Exposition& page) {
   std::vector<std::string> names;
   for (const Sample& sample : page.samples) {
     const std::string name = Excerpt(sample.series.name, 63);
@@ -311,7 +311,7 @@ std::string ScrapeState::LinesFor(std::string_view page, bool open_metrics, absl
   }
   if (!unclear.empty()) return lines + AddComment("! " + unclear);
   if (found || exposition.samples.empty()) return lines;
-  return AddComment(absl::StrCat("# answered, with other names: ", OtherNames(exposition)));
+  return AddComment(absl::StrCat("# answered, with other names: ", ServedNames(exposition)));
 }
 
 std::string ScrapeState::AddComment(const std::string& line) {

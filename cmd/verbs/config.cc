@@ -128,7 +128,7 @@ constexpr ConfigNoun kConfigNouns[] = {
     {"set-context", Set},   {"delete-context", Remove},        {"view", View},
 };
 
-StatusOr<int> Dispatch(ConfigRequest& request) {
+StatusOr<int> RunRequest(ConfigRequest& request) {
   std::vector<std::string> names;
   for (const ConfigNoun& noun : kConfigNouns) {
     if (request.words[0] == noun.name) return noun.run(request);
@@ -175,7 +175,7 @@ StatusOr<int> Config(const Arguments& arguments) {
   RETURN_IF_ERROR(AsUsage(path.status()));
   request.path = *std::move(path);
   ASSIGN_OR_RETURN(request.contexts, LoadContexts(request.path));
-  return Dispatch(request);
+  return RunRequest(request);
 }
 
 SHIRABE_REGISTER(Verb, {.name = "config",

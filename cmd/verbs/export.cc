@@ -34,13 +34,15 @@ struct ExportFlags {
   bool lineage = false;
 };
 
-bool IsFolder(const std::string& output) { return output == "tensorboard" || output == "mlflow"; }
+bool IsFolderFormat(const std::string& output) {
+  return output == "tensorboard" || output == "mlflow";
+}
 
 Status CheckExportFlags(const ExportFlags& flags) {
-  if (IsFolder(flags.output) && flags.lineage) {
+  if (IsFolderFormat(flags.output) && flags.lineage) {
     return UsageError("--lineage is for -o csv and -o jsonl");
   }
-  if (!IsFolder(flags.output) && !flags.to.empty()) {
+  if (!IsFolderFormat(flags.output) && !flags.to.empty()) {
     return UsageError("--to is the folder of -o tensorboard and -o mlflow; " + flags.output +
                       " goes to the standard output");
   }

@@ -17,7 +17,7 @@ namespace {
 
 using client::Imported;
 
-constexpr int64_t kMaxBytes = int64_t{256} << 20;
+constexpr int64_t kMaxImportBytes = int64_t{256} << 20;
 
 struct ImportRequest {
   std::vector<std::string> words;  // format, file
@@ -33,7 +33,7 @@ StatusOr<std::vector<Imported>> ReadOptunaFile(const ImportRequest& request) {
 }
 
 StatusOr<std::vector<Imported>> ReadKatibFile(const ImportRequest& request) {
-  ASSIGN_OR_RETURN(const std::string text, ReadFile(request.words[1], kMaxBytes));
+  ASSIGN_OR_RETURN(const std::string text, ReadFile(request.words[1], kMaxImportBytes));
   return import::ReadKatib(request.words[1], text);
 }
 
@@ -41,7 +41,7 @@ StatusOr<std::vector<Imported>> ReadCsvFile(const ImportRequest& request) {
   if (request.minimize.empty() == request.maximize.empty()) {
     return UsageError("a table needs one of --minimize COLUMN and --maximize COLUMN");
   }
-  ASSIGN_OR_RETURN(const std::string text, ReadFile(request.words[1], kMaxBytes));
+  ASSIGN_OR_RETURN(const std::string text, ReadFile(request.words[1], kMaxImportBytes));
   std::string stem = request.words[1].substr(request.words[1].rfind('/') + 1);
   stem = stem.substr(0, stem.rfind('.'));
   const bool maximize = request.minimize.empty();

@@ -11,7 +11,7 @@
 namespace shirabe::metrics {
 namespace {
 
-StatusOr<std::unique_ptr<Collector>> Create(const v1::MetricsCollectorSpec& spec) {
+StatusOr<std::unique_ptr<Collector>> CreateCustom(const v1::MetricsCollectorSpec& spec) {
   if (!spec.collector().has_custom_collector()) {
     return absl::InvalidArgumentError(
         "spec.metricsCollectorSpec.collector.customCollector: the collector Custom needs the "
@@ -30,6 +30,6 @@ StatusOr<std::unique_ptr<Collector>> Create(const v1::MetricsCollectorSpec& spec
 
 SHIRABE_REGISTER(CollectorInfo, {.name = "Custom",
                                  .help = "what a container of your own, beside the trial, pushes",
-                                 .create = Create});
+                                 .create = CreateCustom});
 
 }  // namespace shirabe::metrics

@@ -62,7 +62,7 @@ Status Check(const v1::SourceSpec& source) {
   return absl::OkStatus();
 }
 
-StatusOr<std::unique_ptr<Collector>> Create(const v1::MetricsCollectorSpec& spec) {
+StatusOr<std::unique_ptr<Collector>> CreateFile(const v1::MetricsCollectorSpec& spec) {
   RETURN_IF_ERROR(Check(spec.source()));
   ASSIGN_OR_RETURN(auto patterns, CompilePatterns(spec.source().filter()));
   return std::make_unique<FileCollector>(spec.source(), std::move(patterns));
@@ -72,6 +72,6 @@ StatusOr<std::unique_ptr<Collector>> Create(const v1::MetricsCollectorSpec& spec
 
 SHIRABE_REGISTER(CollectorInfo, {.name = "File",
                                  .help = "a file that the program writes, text or JSON lines",
-                                 .create = Create});
+                                 .create = CreateFile});
 
 }  // namespace shirabe::metrics

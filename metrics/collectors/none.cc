@@ -7,13 +7,13 @@
 namespace shirabe::metrics {
 namespace {
 
-StatusOr<std::unique_ptr<Collector>> Create(const v1::MetricsCollectorSpec&) {
+StatusOr<std::unique_ptr<Collector>> CreateNone(const v1::MetricsCollectorSpec&) {
   return MakeContractCollector("");
 }
 
 }  // namespace
 
 SHIRABE_REGISTER(CollectorInfo,
-                 {.name = "None", .help = "nothing but the metrics file", .create = Create});
+                 {.name = "None", .help = "nothing but the metrics file", .create = CreateNone});
 
 }  // namespace shirabe::metrics

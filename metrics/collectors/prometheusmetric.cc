@@ -23,10 +23,10 @@
 namespace shirabe::metrics {
 namespace {
 
-constexpr char kField[] = "spec.metricsCollectorSpec.source.httpGet.";
+constexpr char kHttpGet[] = "spec.metricsCollectorSpec.source.httpGet.";
 
-Status Refuse(const std::string& field, const std::string& why) {
-  return absl::InvalidArgumentError(absl::StrCat(kField, field, ": ", why));
+Status RefuseSource(const std::string& field, const std::string& why) {
+  return absl::InvalidArgumentError(absl::StrCat(kHttpGet, field, ": ", why));
 }
 
 StatusOr<uint16_t> PortOf(const google::protobuf::Value& port) {
@@ -35,7 +35,7 @@ StatusOr<uint16_t> PortOf(const google::protobuf::Value& port) {
   if (number && *number >= 1 && *number <= 65535 && *number == static_cast<int>(*number)) {
     return static_cast<uint16_t>(*number);
   }
-  return Refuse("port", "must be a number from 1 to 65535");
+  return RefuseSource("port", "must be a number from 1 to 65535");
 }
 
 // The trial's own program is asked, and no other: not what only the server can reach, and not the
@@ -50,8 +50,9 @@ StatusOr<std::string> AddressOf(const std::string& host) {
                        : inet_pton(AF_INET6, text.c_str(), &v6.sin6_addr) == 1 &&
                              net::IsLoopback(reinterpret_cast<const sockaddr&>(v6));
   if (own) return text;
-  return Refuse("host", absl::StrCat("\"", Excerpt(host), "\" is not the trial's own address, ",
-                                     "and no other is asked: leave it out, or write localhost"));
+  return RefuseSource("host",
+                      absl::StrCat("\"", Excerpt(host), "\" is not the trial's own address, ",
+                                   "and no other is asked: leave it out, or write localhost"));
 }
 
 bool IsPlain(const std::string& text) {
@@ -70,7 +71,7 @@ Status ReadHeaders(const google::protobuf::Value& list, ScrapeTarget& target) {
     if (name == fields.end() || value == fields.end() || !IsPlain(name->second.string_value()) ||
         !IsPlain(value->second.string_value()) ||
         name->second.string_value().find_first_of(" :") != std::string::npos) {
-      return Refuse("httpHeaders", "must be a list of {name: …, value: …} of plain text");
+      return RefuseSource("httpHeaders", "must be a list of {name: …, value: …} of plain text");
     }
     target.headers.emplace_back(name->second.string_value(), value->second.string_value());
   }
@@ -86,13 +87,13 @@ StatusOr<ScrapeTarget> TargetOf(const v1::HttpGetAction& http) {
   if (!http.path().empty()) target.path = http.path();
   if (target.path.front() != '/' || !IsPlain(target.path) ||
       target.path.find(' ') != std::string::npos) {
-    return Refuse("path",
-                  absl::StrCat("\"", Excerpt(target.path),
-                               "\" must begin with '/' and hold only ASCII, without spaces"));
+    return RefuseSource("path",
+                        absl::StrCat("\"", Excerpt(target.path),
+                                     "\" must begin with '/' and hold only ASCII, without spaces"));
   }
   if (!http.scheme().empty() && !absl::EqualsIgnoreCase(http.scheme(), "http")) {
-    return Refuse("scheme", absl::StrCat("\"", Excerpt(http.scheme()),
-                                         "\" is not supported: serve the metrics over HTTP"));
+    return RefuseSource("scheme", absl::StrCat("\"", Excerpt(http.scheme()),
+                                               "\" is not supported: serve the metrics over HTTP"));
   }
   RETURN_IF_ERROR(ReadHeaders(http.http_headers(), target));
   return target;
@@ -143,7 +144,7 @@ class PrometheusCollector : public Collector {
   std::unique_ptr<Scraper> scraper_ ABSL_GUARDED_BY(mutex_);
 };
 
-StatusOr<std::unique_ptr<Collector>> Create(const v1::MetricsCollectorSpec& spec) {
+StatusOr<std::unique_ptr<Collector>> CreatePrometheus(const v1::MetricsCollectorSpec& spec) {
   ASSIGN_OR_RETURN(ScrapeTarget target, TargetOf(spec.source().http_get()));
   return std::make_unique<PrometheusCollector>(std::move(target));
 }
@@ -152,6 +153,6 @@ StatusOr<std::unique_ptr<Collector>> Create(const v1::MetricsCollectorSpec& spec
 
 SHIRABE_REGISTER(CollectorInfo, {.name = "PrometheusMetric",
                                  .help = "what the program serves at a URL, asked while it runs",
-                                 .create = Create});
+                                 .create = CreatePrometheus});
 
 }  // namespace shirabe::metrics

@@ -9,7 +9,7 @@
 namespace shirabe::metrics {
 namespace {
 
-StatusOr<std::unique_ptr<Collector>> Create(const v1::MetricsCollectorSpec&) {
+StatusOr<std::unique_ptr<Collector>> CreatePush(const v1::MetricsCollectorSpec&) {
   return MakeContractCollector("among what was pushed (it was not there)");
 }
 
@@ -17,6 +17,6 @@ StatusOr<std::unique_ptr<Collector>> Create(const v1::MetricsCollectorSpec&) {
 
 SHIRABE_REGISTER(CollectorInfo, {.name = "Push",
                                  .help = "what the program reports itself, over gRPC or HTTP",
-                                 .create = Create});
+                                 .create = CreatePush});
 
 }  // namespace shirabe::metrics

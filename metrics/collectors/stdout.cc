@@ -34,7 +34,7 @@ class StdOutCollector : public Collector {
   const PatternsPtr patterns_;
 };
 
-StatusOr<std::unique_ptr<Collector>> Create(const v1::MetricsCollectorSpec& spec) {
+StatusOr<std::unique_ptr<Collector>> CreateStdOut(const v1::MetricsCollectorSpec& spec) {
   ASSIGN_OR_RETURN(auto patterns, CompilePatterns(spec.source().filter()));
   return std::make_unique<StdOutCollector>(spec.source().filter(), std::move(patterns));
 }
@@ -42,6 +42,6 @@ StatusOr<std::unique_ptr<Collector>> Create(const v1::MetricsCollectorSpec& spec
 }  // namespace
 
 SHIRABE_REGISTER(CollectorInfo,
-                 {.name = "StdOut", .help = "what the program prints", .create = Create});
+                 {.name = "StdOut", .help = "what the program prints", .create = CreateStdOut});
 
 }  // namespace shirabe::metrics

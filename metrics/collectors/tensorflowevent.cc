@@ -45,7 +45,7 @@ class TensorFlowEventCollector : public Collector {
   const std::string path_;  // as it is written
 };
 
-StatusOr<std::unique_ptr<Collector>> Create(const v1::MetricsCollectorSpec& spec) {
+StatusOr<std::unique_ptr<Collector>> CreateTensorflowEvent(const v1::MetricsCollectorSpec& spec) {
   if (!spec.source().file_system_path().path().empty()) {
     return std::make_unique<TensorFlowEventCollector>(spec.source().file_system_path().path());
   }
@@ -58,6 +58,6 @@ StatusOr<std::unique_ptr<Collector>> Create(const v1::MetricsCollectorSpec& spec
 
 SHIRABE_REGISTER(CollectorInfo, {.name = "TensorFlowEvent",
                                  .help = "scalars in TensorBoard's event files",
-                                 .create = Create});
+                                 .create = CreateTensorflowEvent});
 
 }  // namespace shirabe::metrics

@@ -18,9 +18,9 @@ constexpr double kMinSigma = 0.5 / 1.64;  // nine tenths of a kernel in its own 
 constexpr double kLeastDensity = 1e-12;
 
 // The steps of an axis. Categories are steps without an order.
-class Grid {
+class AxisGrid {
  public:
-  explicit Grid(const Axis& axis) : axis_(axis), levels_(static_cast<Index>(axis.levels())) {
+  explicit AxisGrid(const Axis& axis) : axis_(axis), levels_(static_cast<Index>(axis.levels())) {
     const bool few = levels_ > 0 && (axis.categorical() || levels_ <= kMaxSteps);
     size_ = few ? levels_ : kMaxSteps;
   }
@@ -55,7 +55,7 @@ double InterquartileRange(const std::vector<Index>& steps, const std::vector<dou
   return static_cast<double>(high - low);
 }
 
-double SigmaOf(const std::vector<Index>& steps, const std::vector<double>& weights) {
+double BandwidthOf(const std::vector<Index>& steps, const std::vector<double>& weights) {
   double total = 0, mean = 0, squares = 0;
   for (size_t i = 0; i < steps.size(); ++i) {
     total += weights[i];
@@ -89,7 +89,7 @@ ArrayXd OrderedDensity(const std::vector<Index>& steps, const std::vector<double
                        Index size) {
   const double last = static_cast<double>(size - 1);
   ArrayXd density = kPriorWeight * NormalOn(size, last / 2, last + 1);
-  const double sigma = SigmaOf(steps, weights);
+  const double sigma = BandwidthOf(steps, weights);
   double total = kPriorWeight;
   for (size_t i = 0; i < steps.size(); ++i) {
     density += weights[i] * NormalOn(size, static_cast<double>(steps[i]), sigma);
@@ -113,7 +113,7 @@ ArrayXd CategoricalDensity(const std::vector<Index>& steps, const std::vector<do
   return density / total;
 }
 
-ArrayXd DensityOf(const Grid& grid, const ArrayXd& counts) {
+ArrayXd DensityOf(const AxisGrid& grid, const ArrayXd& counts) {
   std::vector<Index> steps;
   std::vector<double> weights;
   for (Index step = 0; step < counts.size(); ++step) {
@@ -147,7 +147,7 @@ PedAnova PedAnovaOf(const History& history) {
   std::vector<std::vector<bool>> active;
   for (const int64_t trial : trials) active.push_back(history.space().Active(history.point(trial)));
   for (int j = 0; j < history.space().size(); ++j) {
-    const Grid grid(history.space().axis(j));
+    const AxisGrid grid(history.space().axis(j));
     ArrayXd all = ArrayXd::Zero(grid.size()), best = all;
     for (size_t i = 0; i < trials.size(); ++i) {
       if (!active[i][j]) continue;
