@@ -16,7 +16,6 @@
 #include "base/address.h"
 #include "base/file_io.h"
 #include "proto/katib/v1beta1/api.grpc.pb.h"
-#include "proto/shirabe/v1/api.grpc.pb.h"
 #include "proto/shirabe/v1/pod.grpc.pb.h"
 #include "service/common/authorization.h"
 #include "service/common/change_hub.h"
@@ -59,9 +58,11 @@ std::string FullName(const std::string& method) {
   return absl::StartsWith(method, "api.") ? method : "api.v1.beta1." + method;
 }
 
+using google::protobuf::ServiceDescriptor;
+
 // Of a service that protoc made.
 template <class Described>
-const google::protobuf::ServiceDescriptor& DescriptorOf() {
+const ServiceDescriptor& DescriptorOf() {
   const auto* found = google::protobuf::DescriptorPool::generated_pool()->FindServiceByName(
       Described::service_full_name());
   CHECK(found != nullptr);
@@ -248,26 +249,27 @@ class ListeningServer : public Server {
 
   // Ours, and Katib's three.
   void MakeServices() {
-    AddService<v1::Shirabe>(MakeShirabeService(service_context_), WaitingMethods());
-    AddService<katib::Suggestion>(MakeKatibSuggestion(
+    AddService(*client::MethodOf("GetExperiment").service(), MakeShirabeService(service_context_),
+               WaitingMethods());
+    auto suggestion = MakeKatibSuggestion(
         [this](const auto& context, const std::string& method) -> StatusOr<std::string> {
           ASSIGN_OR_RETURN(const Principal caller, KatibCallerOf(context, method));
           return caller.name;
         },
-        &turns_));
+        &turns_);
+    AddService(DescriptorOf<katib::Suggestion>(), std::move(suggestion));
     const KatibAccess access = [this](const auto& context, const std::string& method) {
       return Observe(KatibCallerOf(context, method));
     };
-    AddService<katib::EarlyStopping>(MakeKatibEarlyStopping(access));
-    AddService<katib::DBManager>(MakeKatibDbManager(access, options_.clock));
-    AddService<v1::Pods>(MakePodsService(controller_.get()));
+    AddService(DescriptorOf<katib::EarlyStopping>(), MakeKatibEarlyStopping(access));
+    AddService(DescriptorOf<katib::DBManager>(), MakeKatibDbManager(access, options_.clock));
+    AddService(DescriptorOf<v1::Pods>(), MakePodsService(controller_.get()));
   }
 
-  template <class Described>
-  void AddService(std::unique_ptr<grpc::Service> service,
+  void AddService(const ServiceDescriptor& descriptor, std::unique_ptr<grpc::Service> service,
                   const std::set<std::string>& waiting = {}) {
     services_.push_back(Checked(
-        std::move(service), DescriptorOf<Described>(),
+        std::move(service), descriptor,
         [this](const auto& context, const std::string& method) {
           return CheckCaller(context, method, service_context_);
         },
