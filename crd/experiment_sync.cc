@@ -257,10 +257,13 @@ Status ExperimentSync::Refuse(SyncState& tracked, const Json& object, const std:
                               const std::string& message) {
   const absl::Time now = context_.clock->Now();
   const int64_t generation = GenerationOf(object);
-  Json status = PendingStatusJson({.reason = reason,
-                                   .message = message,
-                                   .generation = generation,
-                                   .since = Since(object, reason, now)});
+  const std::string since = Since(object, reason, now);
+  if (since == FormatTime(ToProto(now))) {  // from then on its condition says it
+    Log(LogLevel::kWarning, "an Experiment is refused",
+        {{"experiment", ToString(KeyOfObject(object))}, {"reason", reason}, {"error", message}});
+  }
+  Json status = PendingStatusJson(
+      {.reason = reason, .message = message, .generation = generation, .since = since});
   // Kept, so that what was said of its records stays said.
   const std::string uid = Text(object, {"status", "shirabe", "uid"});
   if (!uid.empty() && reason == "RecordsGone") status["shirabe"]["uid"] = uid;

@@ -14,6 +14,7 @@ namespace shirabe::crd {
 namespace {
 
 using kube::Json;
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 kube::Ref ExperimentRef(const std::string& name) { return {Experiments(), "default", name}; }
@@ -323,8 +324,13 @@ TEST_F(SyncTest, WhatWasDeletedInTheStoreIsNotRunAgain) {
   Json object = SmallExperiment("gone");
   object["status"] = {{"shirabe", {{"uid", "some record"}}}};
   cluster_.Put(Experiments(), object);
+  testing::internal::CaptureStderr();
   DefineAndStart();
-  ASSERT_TRUE(AwaitReason("gone", "RecordsGone"));
+  const bool refused = AwaitReason("gone", "RecordsGone");
+  // Who has named the wrong database reads it where the controller runs, too.
+  EXPECT_THAT(testing::internal::GetCapturedStderr(),
+              AllOf(HasSubstr("an Experiment is refused"), HasSubstr("RecordsGone")));
+  ASSERT_TRUE(refused);
   EXPECT_TRUE(absl::IsNotFound(Record("gone").status()));
 }
 
