@@ -15,6 +15,7 @@
 #include "crd/resource_kinds.h"
 #include "experiment/attempt_request.h"
 #include "experiment/conditions.h"
+#include "experiment/spec/findings.h"
 #include "experiment/submission.h"
 #include "trial/kubernetes/checkpoint_volume.h"
 
@@ -206,7 +207,7 @@ StatusOr<absl::Duration> ExperimentSync::Begin(SyncState& tracked, const Json& o
   }
   if (!ready.admission.problems.empty()) {
     RETURN_IF_ERROR(Refuse(tracked, object, "InvalidSpec",
-                           JoinProblems(ready.admission.problems, kMaxProblems)));
+                           experiment::JoinProblems(ready.admission.problems, kMaxProblems)));
     return absl::InfiniteDuration();
   }
   std::vector<std::string> warnings = ready.admission.warnings;
@@ -258,16 +259,16 @@ Status ExperimentSync::Refuse(SyncState& tracked, const Json& object, const std:
   const absl::Time now = context_.clock->Now();
   const int64_t generation = GenerationOf(object);
   const std::string since = Since(object, reason, now);
-  if (since == FormatTime(ToProto(now))) {  // from then on its condition says it
-    Log(LogLevel::kWarning, "an Experiment is refused",
-        {{"experiment", ToString(KeyOfObject(object))}, {"reason", reason}, {"error", message}});
-  }
   Json status = PendingStatusJson(
       {.reason = reason, .message = message, .generation = generation, .since = since});
   // Kept, so that what was said of its records stays said.
   const std::string uid = Text(object, {"status", "shirabe", "uid"});
   if (!uid.empty() && reason == "RecordsGone") status["shirabe"]["uid"] = uid;
   RETURN_IF_ERROR(PutStatus(tracked, object, std::move(status)));
+  if (since == FormatTime(ToProto(now))) {  // from now on its condition says it
+    Log(LogLevel::kWarning, "an Experiment is refused",
+        {{"experiment", ToString(KeyOfObject(object))}, {"reason", reason}, {"error", message}});
+  }
   const Status written =
       CreateEvent(context_, object,
                   {.warning = true,
@@ -314,7 +315,7 @@ Status ExperimentSync::FollowSpec(SyncState& tracked, const Json& object,
   const bool borrowed = FindTemplateSource(object).has_value();
   const ConvertedObject admission =
       ConvertObject(borrowed ? WithTemplateOf(object, stored) : object);
-  std::string problem = JoinProblems(admission.problems, kMaxProblems);
+  std::string problem = experiment::JoinProblems(admission.problems, kMaxProblems);
   if (problem.empty()) {
     v1::Experiment wanted = admission.experiment;
     *wanted.mutable_status()->mutable_shirabe()->mutable_created_by() =

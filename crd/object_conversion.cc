@@ -166,15 +166,6 @@ Json WithTemplateOf(Json object, const v1::Experiment& stored) {
   return object;
 }
 
-std::string JoinProblems(const std::vector<std::string>& problems, size_t most) {
-  std::string text;
-  for (size_t i = 0; i < problems.size() && i < most; ++i) {
-    absl::StrAppend(&text, i > 0 ? "\n" : "", problems[i]);
-  }
-  if (problems.size() > most) absl::StrAppend(&text, "\nand ", problems.size() - most, " more");
-  return text;
-}
-
 v1::Actor ActorOf(kube::Client& client, const Json& object, const char* annotation) {
   const std::string user = Text(object, {"metadata", "annotations", annotation});
   if (!user.empty() && PolicyIsThere(client)) return Named(user);

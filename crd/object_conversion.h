@@ -39,9 +39,6 @@ StatusOr<kube::Json> WithTemplate(kube::Json object, const TemplateSource& sourc
 // experiments.
 kube::Json WithTemplateOf(kube::Json object, const v1::Experiment& stored);
 
-// Of at most `most` problems, one a line; the rest are counted.
-std::string JoinProblems(const std::vector<std::string>& problems, size_t most);
-
 // Who made or changed an Experiment object, as its records have it. An object does not say by
 // itself which user wrote it, so the user stands in annotations, which admission policies
 // (deploy/kubernetes/base/actors.yaml) keep honest, so that no user can write another's name there,

@@ -17,6 +17,7 @@
 #include "crd/optimization_object.h"
 #include "crd/resource_kinds.h"
 #include "crd/schedule_object.h"
+#include "experiment/spec/findings.h"
 #include "kube/watch_cache.h"
 
 namespace shirabe::crd {
@@ -183,7 +184,7 @@ StatusOr<absl::Duration> CachingOptimizationSync::Reconcile(const Json& object) 
   if (request.problems.empty()) return Begin(object, request);
   return Refuse(object,
                 {.reason = request.in_annotations ? "InvalidAnnotation" : "InvalidSpec",
-                 .message = JoinProblems(request.problems, kMaxJobProblems),
+                 .message = experiment::JoinProblems(request.problems, kMaxJobProblems),
                  .failed = !request.in_annotations},
                 kJobResync);
 }
@@ -240,7 +241,7 @@ StatusOr<absl::Duration> CachingOptimizationSync::Follow(const Json& object, Jso
     return Text(one, {"metadata", "annotations", kOptimizationPrint});
   };
   if (!request.problems.empty()) {
-    news.message = "not applied: " + JoinProblems(request.problems, kMaxJobProblems);
+    news.message = "not applied: " + experiment::JoinProblems(request.problems, kMaxJobProblems);
     Tell(object, true, "InvalidAnnotation", news.message);
   } else if (print(experiment) != print(request.experiment)) {
     const kube::Ref ref{Experiments(), NamespaceOf(experiment), NameOf(experiment)};

@@ -139,16 +139,22 @@ std::string FormatFinding(const Finding& finding, std::string_view file) {
   return text + InWords(finding);
 }
 
-Status JoinErrors(const std::vector<Finding>& findings) {
+std::string JoinProblems(const std::vector<std::string>& problems, size_t most) {
   std::string text;
-  size_t errors = 0;
-  for (const Finding& finding : findings) {
-    if (finding.warning || ++errors > kMaxJoined) continue;
-    absl::StrAppend(&text, text.empty() ? "" : "\n", FormatFinding(finding, ""));
+  for (size_t i = 0; i < problems.size() && i < most; ++i) {
+    absl::StrAppend(&text, i > 0 ? "\n" : "", problems[i]);
   }
-  if (errors == 0) return absl::OkStatus();
-  if (errors > kMaxJoined) absl::StrAppend(&text, "\nand ", errors - kMaxJoined, " more");
-  return absl::InvalidArgumentError(text);
+  if (problems.size() > most) absl::StrAppend(&text, "\nand ", problems.size() - most, " more");
+  return text;
+}
+
+Status JoinErrors(const std::vector<Finding>& findings) {
+  std::vector<std::string> errors;
+  for (const Finding& finding : findings) {
+    if (!finding.warning) errors.push_back(FormatFinding(finding, ""));
+  }
+  if (errors.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(JoinProblems(errors, kMaxJoined));
 }
 
 }  // namespace shirabe::experiment

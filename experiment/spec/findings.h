@@ -37,6 +37,8 @@ std::string ItemPath(const std::string& path, int index);
 // The field, if one is to blame, and what is wrong; without the place in the text.
 std::string InWords(const Finding& finding);
 
+// A line for each, of many the first `most` and how many more there are.
+std::string JoinProblems(const std::vector<std::string>& problems, size_t most);
 // kInvalidArgument with a line for each error, of many the first 20 and how many more there are; OK
 // where all are warnings.
 Status JoinErrors(const std::vector<Finding>& findings);
