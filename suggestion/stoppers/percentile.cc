@@ -47,7 +47,8 @@ class Percentile : public Stopper {
     const Curve::Point& now = curve->last();
     if (!problem_.further_maximize.empty()) return WhyNotAmong(index, now.step, history, curves);
     std::vector<double> bests;
-    for (const int64_t peer : PeersAt(index, now.step, history, curves).ended) {
+    const CurvePeers peers = PeersAt(index, now.step, history, curves);
+    for (const int64_t peer : peers.ended) {
       bests.push_back(curves[peer].At(now.step)->best);
     }
     if (static_cast<int64_t>(bests.size()) < min_trials_) return std::nullopt;
