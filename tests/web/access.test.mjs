@@ -69,7 +69,7 @@ test("the keyboard alone: search, walk, select, open, help, back", () =>
     await page.keyboard.press("j");
     await page.keyboard.press("x");
     await page.getByRole("toolbar").getByText("1 experiment selected").waitFor();
-    assert.match(page.url(), /sel=default%2Fdigits-spot/);
+    await page.waitForURL(/sel=default%2Fdigits-spot/);
     await page.keyboard.press("?");
     await page.getByRole("dialog", { name: "Keys" }).waitFor();
     await page.keyboard.press("Escape");

@@ -107,6 +107,6 @@ test("the filter reads a value with a comma in quotes, and is in the address", (
     const wanted = items.filter((trial) => trial.spec.parameterAssignments[1].value === "a,b");
     await page.getByRole("searchbox").fill('state!=Failed,trial>=1');
     await page.getByText("6 trials", { exact: true }).waitFor();
-    assert.match(page.url(), /filter=state%21%3DFailed/);
+    await page.waitForURL(/filter=state%21%3DFailed/);
     assert.ok(wanted.length <= 6);
   }));

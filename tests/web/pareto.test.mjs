@@ -151,7 +151,7 @@ test("what breaks a constraint has a shape of its own, says by how much, and can
     assert.equal(await page.locator(".tip").innerText(),
       "trial 5, breaks a constraint\nloss -4\naccuracy 0.95\nbreaks memory by 1.5");
     await page.getByLabel("hide those that break a constraint").check();
-    assert.match(page.url(), /broken=hide/);
+    await page.waitForURL(/broken=hide/);
     await page.waitForFunction(() => !document.querySelector(".tip"));
     await page.mouse.move(0, 0);
     await page.waitForTimeout(200);
@@ -173,7 +173,7 @@ test("weights pick what the command line picks, and say it as a command", () =>
         shirabe(home, "best", "two", ...flags, "-o", "json", "-q"));
       await panel.getByRole("link", { name: `Trial ${trial.slice(4)}`, exact: true }).waitFor();
     }
-    assert.match(page.url(), /w=0_1/);
+    await page.waitForURL(/w=0_1/);
     await panel.getByRole("button", { name: "Copy", exact: true }).click();
     assert.equal(await page.evaluate(() => navigator.clipboard.readText()),
       "shirabe best two --weights accuracy=1");

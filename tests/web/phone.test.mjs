@@ -65,7 +65,7 @@ test("the table of trials has the objective and its name in sight", () =>
 test("the address of a trial under its experiment leads to the trial", () =>
   on(server, "#/e/default/digits-spot/trials/2/metrics?x=1", async (page) => {
     await page.getByRole("heading", { name: "digits-spot / 2" }).waitFor();
-    assert.match(page.url(), /#\/t\/default\/digits-spot\/2\/metrics\?x=1$/);
+    await page.waitForURL(/#\/t\/default\/digits-spot\/2\/metrics\?x=1$/);
   }));
 
 test("a trial's page is as wide as the phone, with both columns of its point", async () => {
