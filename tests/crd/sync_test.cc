@@ -327,6 +327,7 @@ TEST_F(SyncTest, WhatWasDeletedInTheStoreIsNotRunAgain) {
   testing::internal::CaptureStderr();
   DefineAndStart();
   const bool refused = AwaitReason("gone", "RecordsGone");
+  sync_.reset();  // the line follows the status
   // Who has named the wrong database reads it where the controller runs, too.
   EXPECT_THAT(testing::internal::GetCapturedStderr(),
               AllOf(HasSubstr("an Experiment is refused"), HasSubstr("RecordsGone")));
