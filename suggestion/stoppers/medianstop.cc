@@ -87,7 +87,7 @@ SHIRABE_REGISTER(
     {.name = "medianstop",
      .aliases = {"median"},
      .help = "Stops a trial whose best is worse than the median of the others' running "
-             "averages, from start_step on, at the same step; for curves that rarely cross.",
+             "averages at the same step; for curves that rarely cross.",
      .settings = {MinTrialsRequired("3"), StartStep("4")},
      .create = &MedianStop::Create,
      .several_objectives = true});
