@@ -80,6 +80,20 @@ test("the keyboard alone: search, walk, select, open, help, back", () =>
     assert.equal(await page.getByRole("searchbox").inputValue(), "spot");
   }));
 
+test("a key that follows Escape at once is the page's, not the closed dialog's", () =>
+  on(server, "", async (page) => {
+    await page.locator(".grid-body .grid-row").first().waitFor();
+    await page.keyboard.press("j");
+    await page.keyboard.press("?");
+    await page.getByRole("dialog", { name: "Keys" }).waitFor();
+    await page.evaluate(() => {
+      const button = document.activeElement;
+      button.closest("dialog").close();
+      button.dispatchEvent(new KeyboardEvent("keydown", { key: "Enter", bubbles: true }));
+    });
+    await page.waitForURL(/#\/e\/default\/digits-spot/);
+  }));
+
 test("states differ by word and shape, not by colour alone", () =>
   on(server, "#/e/default/digits-spot/timeline", async (page) => {
     await page.locator(".legend .state").first().waitFor();

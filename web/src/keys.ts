@@ -44,8 +44,11 @@ export function listenToKeys(): void {
       if (event.key === "Escape") (event.target as HTMLElement).blur();
       return;
     }
-    // Enter and the blank are the browser's where something else has the focus.
-    const onControl = (event.target as HTMLElement).closest?.("a, button, summary");
+    // Enter and the blank are the browser's where something else has the focus; not a button of a
+    // dialog that has just been closed, which keeps the focus until the page is drawn again.
+    const target = event.target as HTMLElement;
+    const onControl = target.closest?.("a, button, summary") &&
+      !target.closest("dialog:not([open])");
     if (onControl && (event.key === "Enter" || event.key === " ")) return;
     const found = bindings.peek().findLast((one) => one.key === event.key);
     if (!found) return;
