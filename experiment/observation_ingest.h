@@ -10,7 +10,7 @@
 #include "base/status.h"
 #include "experiment/pass_steps.h"
 #include "metrics/collector.h"
-#include "trial/status_handlers.h"
+#include "trial/attempt_status.h"
 
 namespace shirabe::experiment {
 

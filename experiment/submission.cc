@@ -12,7 +12,6 @@
 #include "db/commit_rules.h"
 #include "experiment/annotations.h"
 #include "experiment/conditions.h"
-#include "experiment/creation.h"
 #include "experiment/spec/algorithm_setup.h"
 #include "experiment/spec/parse_spec.h"
 #include "experiment/spec/range_changes.h"

@@ -51,4 +51,11 @@ Status CheckMayCreate(db::Store& store, const ExperimentKey& key, int64_t most);
 // spec.maxTrialCount have been made; kResourceExhausted while very many wait.
 Status CheckHasRoom(const v1::Experiment& experiment);
 
+// What stores a new experiment: made here for all who do, who look at what is there themselves. A
+// pure function but for the clock and the uid, which is drawn.
+//
+// With uid, times and the condition Created. Of the given status only shirabe.createdBy and
+// namespaceUid count; who asks for it an event records as well.
+db::Batch CreationOf(Clock& clock, v1::Experiment experiment);
+
 }  // namespace shirabe::experiment

@@ -8,7 +8,6 @@
 #include "base/log.h"
 #include "base/timestamp.h"
 #include "experiment/conditions.h"
-#include "experiment/creation.h"
 #include "experiment/spec/parse_spec.h"
 #include "experiment/state/warm_start.h"
 #include "experiment/submission.h"

@@ -1,6 +1,7 @@
 // What an executor is told about an attempt, and what it tells. Data, no behaviour.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -8,6 +9,7 @@
 
 #include "absl/time/time.h"
 #include "base/names.h"
+#include "base/status.h"
 #include "google/protobuf/struct.pb.h"
 #include "proto/shirabe/v1/experiment.pb.h"
 #include "proto/shirabe/v1/records.pb.h"
@@ -108,6 +110,18 @@ struct AttemptStatus {
 struct PlacementQuote {
   std::string waiting;        // why it could not start, in words; "" if it could
   double price_per_hour = 0;  // the most it may cost
+};
+
+// What becomes of the status that a program sends over HTTP. Executors that listen for it
+// (trial/local/attempt_endpoints.h) know which attempt it is of; what it means, their creator knows
+// (metrics/trainer_status.h).
+struct StatusHandlers {
+  size_t max_body = 0;  // bytes; what is larger is refused unread
+  // For an attempt that has this metrics file. What it returns is called with each body, one at a
+  // time; kInvalidArgument if the body is wrong, any other error if it may be sent again. Null: no
+  // program is told where to send it.
+  std::function<std::function<Status(const std::string& body)>(const std::string& metrics_file)>
+      make;
 };
 
 }  // namespace shirabe::trial

@@ -20,7 +20,6 @@
 #include "proto/shirabe/v1/pod.pb.h"
 #include "proto/shirabe/v1/records.pb.h"
 #include "trial/attempt_status.h"
-#include "trial/status_handlers.h"
 
 namespace shirabe::artifacts {
 class StoreTable;  // artifacts/store_table.h

@@ -48,7 +48,7 @@ class PosteriorFunctions {
  public:
   struct Draws {
     int count = 0;
-    // Up to so many observed points they differ in θ, too (suggestion/analysis/theta_draws.h).
+    // Up to so many observed points they differ in θ, too.
     Eigen::Index most_for_theta = 128;
     // More of them, where they crowd: by 128 that stand for most of the space. And each draw
     // varies between trials by a share of σ² of its own, from none to all of it.

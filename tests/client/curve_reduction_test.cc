@@ -1,5 +1,5 @@
 // A curve of any length as a picture shows it.
-#include "client/charts/curve_reduction.h"
+#include "client/charts/curve_reader.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "tracking/mlflow_names.h"
+#include "tracking/mlflow_export.h"
 
 #include <gtest/gtest.h>
 

@@ -16,7 +16,7 @@
 #include "trial/kubernetes/volume_cleaner.h"
 #include "trial/pod/file_mirror.h"
 #include "trial/pod/pod_build.h"
-#include "trial/pod/reference_check.h"
+#include "trial/pod/pod_references.h"
 #include "trial/pod/store_grants.h"
 
 namespace shirabe::trial {

@@ -12,10 +12,10 @@
 #include "base/names.h"
 #include "kube/api_client.h"
 #include "proto/shirabe/v1/experiment.pb.h"
+#include "trial/attempt_status.h"
 #include "trial/file_layout.h"
 #include "trial/kubernetes/cluster_view.h"
 #include "trial/pod/pod_options.h"
-#include "trial/status_handlers.h"
 
 namespace shirabe::trial {
 

@@ -35,7 +35,7 @@ Json TrainerPod(const Json& object);
 
 // Whether all attempts of a trial have an object of one name, the trial's: a TrainJob, which
 // Kubeflow's OptimizerClient looks for by that name. Then the object of an attempt is made once
-// that of the one before is gone (trial/kubernetes/succession.h).
+// that of the one before is gone (trial/kubernetes/attempt_starter.cc).
 bool SharesObjectName(const std::string& group, const std::string& kind);
 // What the object of an attempt is called.
 std::string ObjectName(const AttemptKey& key, const Json& object);
