@@ -127,7 +127,8 @@ std::string WhyBackoff(const v1::Trial& trial) {
   if (trial.fruitless() < kNoProgressAfter) return until;
   return absl::StrFormat(
       "cannot progress: %d attempts in a row were lost before they had saved anything newer; "
-      "save more often, or allow on-demand machines (spec.shirabe.capacity); %s",
+      "its events say how each ended: save more often, allow on-demand machines "
+      "(spec.shirabe.capacity), or give up sooner (spec.shirabe.attempts.maxPreemptions); %s",
       trial.fruitless(), until);
 }
 

@@ -313,6 +313,7 @@ TEST_F(PlanTest, ATrialThatCannotProgressSaysSo) {
   const Plan plan = Make();
   EXPECT_EQ(plan.wake, absl::Seconds(20));
   EXPECT_NE(plan.why.at(1).find("cannot progress: 3 attempts in a row"), std::string::npos);
+  EXPECT_NE(plan.why.at(1).find("attempts.maxPreemptions"), std::string::npos) << "the way out";
   EXPECT_EQ(plan.waiting, plan.why.at(1)) << "nothing else runs";
 }
 
