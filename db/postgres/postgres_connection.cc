@@ -305,11 +305,14 @@ absl::StatusCode CodeOf(const PostgresError& error) {
   return absl::StatusCode::kInternal;
 }
 
-const char* FixFor(absl::StatusCode code, const std::string& state) {
+const char* FixFor(absl::StatusCode code, const PostgresError& error) {
+  const std::string& state = error.state;
   if (state == "53100") return ": its disk is full, free space on the server";
   if (state == "53300") return ": it has no connection left, raise its max_connections";
   if (state == "55P03") return ": another process keeps it locked, try again";
-  if (state == "25006") return ": it is read-only, name the primary server in the address";
+  // The second is libpq's, of a server that no session may write to.
+  if (state == "25006" || absl::StrContains(error.message, "session is read-only"))
+    return ": it is read-only, name the primary server in the address";
   if (state == "42501") return ": the user may not, grant CREATE on the database (or the tables)";
   switch (code) {
     case absl::StatusCode::kNotFound: return ": create it with createdb, or name another";
@@ -327,8 +330,8 @@ const char* FixFor(absl::StatusCode code, const std::string& state) {
 Status StatusOf(const PostgresError& error, const std::string& database) {
   const absl::StatusCode code = CodeOf(error);
   const std::string state = error.state.empty() ? "" : absl::StrCat(" (", error.state, ")");
-  return Status(code, absl::StrCat("database ", database, ": ", error.message, state,
-                                   FixFor(code, error.state)));
+  return Status(
+      code, absl::StrCat("database ", database, ": ", error.message, state, FixFor(code, error)));
 }
 
 bool IsTransient(const PostgresError& error) {

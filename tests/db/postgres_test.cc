@@ -110,6 +110,10 @@ TEST(PostgresError, FindsTheCodeOfAFailedConnection) {
   EXPECT_EQ(refused.state, "");
   EXPECT_TRUE(IsConnectionLost(refused));
   EXPECT_EQ(ParseConnectError("fe_sendauth: no password supplied\n").state, "28P01");
+  const PostgresError replica =
+      ParseConnectError("connection to server at \"db\" failed: session is read-only\n");
+  EXPECT_TRUE(absl::IsUnavailable(StatusOf(replica, "x"))) << "it may become the primary";
+  EXPECT_NE(Message(StatusOf(replica, "x")).find("name the primary server"), std::string::npos);
   EXPECT_EQ(ParseConnectError("").message, "");
 }
 
