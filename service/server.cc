@@ -141,12 +141,12 @@ class ListeningServer : public Server {
         std::make_unique<RowSweeper>(options_.client, options_.keep_observations, options_.clock);
     copy_sweeper_ = std::make_unique<CopySweeper>(options_.client, options_.clock);
     hub_ = std::make_unique<ChangeHub>(*options_.client);
-    store_metrics_ =
-        std::make_unique<StoreMetrics>(StoreMetrics::Options{.client = options_.client,
-                                                             .hub = hub_.get(),
-                                                             .metrics = &metrics_,
-                                                             .clock = options_.clock,
-                                                             .refresh = options_.refresh_metrics});
+    store_metrics_ = std::make_unique<StoreMetrics>(
+        StoreMetrics::Options{.client = options_.client,
+                              .hub = hub_.get(),
+                              .metrics = &metrics_,
+                              .clock = options_.clock,
+                              .refresh = [this](Metrics& metrics) { SetMetrics(metrics); }});
     long_polls_ = std::make_unique<LongPollQueue>(hub_.get(), options_.clock);
     service_context_.hub = hub_.get();
     service_context_.long_polls = long_polls_.get();
@@ -332,6 +332,11 @@ class ListeningServer : public Server {
     ASSIGN_OR_RETURN(katib_, Build(builder, *katib_listener_, grpc::InsecureServerCredentials(),
                                    katib_services_));
     return absl::OkStatus();
+  }
+
+  void SetMetrics(Metrics& metrics) const {
+    metrics.Set("shirabe_ready", {"store"}, experiment_owner_->LastError().empty() ? 1 : 0);
+    if (options_.refresh_metrics) options_.refresh_metrics(metrics);
   }
 
   Status OpenHttp() {

@@ -111,6 +111,7 @@ class ControllerProcess {
   std::unique_ptr<kube::Election> election_;
   // Of the lease, while we lead; it grows when the lease changes hands. -1 = we do not lead.
   std::atomic<int64_t> term_ = -1;
+  std::atomic<bool> watches_ = true;  // as sync_ said last
   std::unique_ptr<service::HttpServer> standby_;
   std::unique_ptr<service::Server> server_;
   std::unique_ptr<crd::ClusterSync> sync_;
@@ -217,7 +218,8 @@ Status ControllerProcess::OpenStandby() {
   http.context = {.client = session_.client.get(),
                   .tokens = &*tokens_,
                   .clock = RealClock(),
-                  .checks = {{"leader", [this] { return WhyNotReady(); }}}};
+                  .checks = {{"leader", [this] { return WhyNotReady(); }}},
+                  .counts_store = false};
   ASSIGN_OR_RETURN(standby_, service::HttpServer::Start(std::move(http)));
   return absl::OkStatus();
 }
@@ -275,6 +277,7 @@ void ControllerProcess::SetMetrics(service::Metrics& metrics) const {
     metrics.Set("shirabe_kube_requests_total", {kind.verb, kind.resource, kind.code},
                 static_cast<double>(count));
   }
+  metrics.Set("shirabe_ready", {"cluster"}, watches_ ? 1 : 0);
 }
 
 // Whether no other replica can have come to lead: for as long as the lease is promised to us we
@@ -314,6 +317,7 @@ void ControllerProcess::StepDown(Ended why) {
 StatusOr<Ended> ControllerProcess::StayInLead(Interrupts& interrupts) {
   std::optional<absl::Duration> lost;
   while (interrupts.Wait(kPollInterval) == 0) {
+    watches_ = sync_->LastError().empty();
     if (election_ != nullptr && !LeadsAsBefore()) {
       const absl::Duration now = RealClock()->Monotonic();
       if (!lost) {

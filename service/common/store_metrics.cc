@@ -212,6 +212,7 @@ void StoreMetrics::ReadIfOlder(absl::Duration age) {
 }
 
 void StoreMetrics::Read() {
+  if (options_.process_only) return;
   const auto changed = ReadChanged();
   if (!changed.ok()) return options_.metrics->Add("shirabe_store_errors_total", {});
   if (!*changed) return;
@@ -310,6 +311,7 @@ void StoreMetrics::SetGauges() {
 // ---- attempts ----------------------------------------------------------------------------------
 
 void StoreMetrics::OnChanges(const std::vector<db::Change>& changes) {
+  if (options_.process_only) return;
   std::set<TrialKey> trials;
   for (const db::Change& change : changes) {
     if (change.kind == db::Change::Kind::kAttempt) {

@@ -28,6 +28,7 @@ class StoreMetrics {
     Metrics* metrics = nullptr;
     Clock* clock = nullptr;
     std::function<void(Metrics&)> refresh = {};  // sets what others count, before each text
+    bool process_only = false;                   // says nothing of the store
   };
   // What is there by now has happened before.
   explicit StoreMetrics(Options options);

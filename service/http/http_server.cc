@@ -155,11 +155,12 @@ void BeastServer::MakeDependents() {
   if (context.metrics == nullptr) {
     own_metrics_ = std::make_unique<Metrics>();
     context.metrics = own_metrics_.get();
-    own_store_metrics_ =
-        std::make_unique<StoreMetrics>(StoreMetrics::Options{.client = context.client,
-                                                             .hub = context.hub,
-                                                             .metrics = context.metrics,
-                                                             .clock = context.clock});
+    own_store_metrics_ = std::make_unique<StoreMetrics>(
+        StoreMetrics::Options{.client = context.client,
+                              .hub = context.hub,
+                              .metrics = context.metrics,
+                              .clock = context.clock,
+                              .process_only = !context.counts_store});
   }
 }
 

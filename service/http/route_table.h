@@ -50,6 +50,9 @@ struct HttpContext {
   // as well.
   std::string base_path = {};
   bool loopback_only = false;  // no tokens: who calls must be on this machine, not a web page
+  // Where there are no metrics to show yet: whether those made here tell of the store. Of replicas
+  // one does, or sums over them would count everything twice.
+  bool counts_store = true;
 };
 
 struct Parameter {

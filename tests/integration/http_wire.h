@@ -139,7 +139,8 @@ struct TlsClient {
   std::string key;
 };
 
-// The first bytes of the reply to a request on a connection; "" if there was none.
+// The reply to a request on a connection: to its end, or, where the connection stays open, its
+// first bytes; "" if there was none.
 inline std::string AskOverTls(int socket, const std::string& request, const TlsClient& client) {
   const std::unique_ptr<SSL_CTX, SslFree> context(SSL_CTX_new(TLS_client_method()));
   if (!client.certificate.empty()) {
@@ -154,9 +155,14 @@ inline std::string AskOverTls(int socket, const std::string& request, const TlsC
   SSL_set_fd(ssl.get(), socket);
   if (SSL_connect(ssl.get()) != 1) return "";
   if (SSL_write(ssl.get(), request.data(), static_cast<int>(request.size())) <= 0) return "";
+  std::string reply;
   char buffer[4096];
-  const int got = SSL_read(ssl.get(), buffer, sizeof buffer);
-  return got > 0 ? std::string(buffer, static_cast<size_t>(got)) : "";
+  do {
+    const int got = SSL_read(ssl.get(), buffer, sizeof buffer);
+    if (got <= 0) break;
+    reply.append(buffer, static_cast<size_t>(got));
+  } while (absl::StrContains(request, "Connection: close"));
+  return reply;
 }
 
 }  // namespace shirabe::service

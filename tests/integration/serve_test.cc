@@ -12,6 +12,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
 #include "base/process_id.h"
 #include "client/remote_client.h"
@@ -20,6 +21,7 @@
 #include "tests/db/postgres_server.h"
 #include "tests/integration/cli.h"
 #include "tests/integration/http_wire.h"
+#include "tests/kube/fake_api_server.h"
 #include "tests/support/small_spec.h"
 
 namespace shirabe::cmd {
@@ -105,6 +107,16 @@ class ServeTest : public testing::Test {
            wire.ReadUntil("\r\n\r\n" + answer);
   }
   bool IsReady() const { return Readyz("ok"); }
+  // Whether /metrics has this line.
+  bool Measures(const std::string& line) const {
+    service::Wire wire(http_port_);
+    return wire.Send(MetricsRequest()) && wire.ReadUntil("\n" + line + "\n");
+  }
+  std::string MetricsRequest() const {
+    const std::string token(absl::StripAsciiWhitespace(*ReadFile(cli_.state() + "/token")));
+    return absl::StrCat("GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n",
+                        "Authorization: Bearer ", token, "\r\n\r\n");
+  }
 
   Cli cli_;
   int servers_ = 0;
@@ -237,9 +249,11 @@ TEST_F(ServeTest, OnAFullDiskItIsNotReadyAndAnAskSaysWhy) {
   EXPECT_TRUE(reply.pending());
   EXPECT_THAT(reply.reason(), HasSubstr("disk full: cannot write database"));
   EXPECT_TRUE(Eventually([&] { return !IsReady(); }));
+  EXPECT_TRUE(Measures("shirabe_ready{check=\"store\"} 0"));
   ASSERT_TRUE(RemoveAll(ballast).ok());
   EXPECT_TRUE(Eventually([&] { return ask().has_trial(); }));
   EXPECT_TRUE(Eventually([&] { return IsReady(); }));
+  EXPECT_TRUE(Measures("shirabe_ready{check=\"store\"} 1"));
   umount2(disk.c_str(), MNT_DETACH);
 }
 
@@ -493,6 +507,45 @@ TEST_F(ServeTest, SpeaksTls) {
       Serve({"--tls-cert", cli_.Path("cert.pem"), "--tls-key", cli_.Path("key.pem")});
   EXPECT_EQ(cli_.Run(Remote({"get", "exp", "--ca", cli_.Path("cert.pem")})).code, 0);
   EXPECT_EQ(cli_.Run(Remote({"get", "exp"})).code, 7);
+}
+
+// In a cluster that gives its account no right: it is alive, and says that it does not see what is
+// applied. Once it may, it goes on.
+TEST_F(ServeTest, AControllerWithoutRightsSaysSoInItsMetrics) {
+  std::atomic<bool> may = false;
+  const kube::FakeApiServer cluster([&](kube::FakeExchange& exchange) {
+    if (!may) return exchange.Reply(403, kube::StatusText(403, "Forbidden", "no right to list"));
+    if (exchange.request().query.contains("watch")) {
+      (void)exchange.KeepSilent(absl::Seconds(20));
+      return;
+    }
+    exchange.Reply(200, R"({"kind": "List", "metadata": {"resourceVersion": "1"}, "items": []})");
+  });
+  const std::string kubeconfig = cli_.Write("kubeconfig", absl::StrFormat(R"({
+    "apiVersion": "v1", "kind": "Config", "current-context": "t",
+    "clusters": [{"name": "t", "cluster": {"server": "http://127.0.0.1:%d"}}],
+    "users": [{"name": "t", "user": {}}],
+    "contexts": [{"name": "t", "context": {"cluster": "t", "user": "t"}}]})",
+                                                                          cluster.port()));
+  const std::string ready = cli_.Path("ready");
+  const auto controller = cli_.Start({"controller", "--kubeconfig", kubeconfig, "--image", "none",
+                                      "--grpc", "127.0.0.1:0", "--http", "127.0.0.1:0",
+                                      "--advertise", "127.0.0.1:7450", "--ready-file", ready});
+  ASSERT_TRUE(Eventually([&] { return std::filesystem::exists(ready); })) << controller->Err();
+  const std::string http = nlohmann::json::parse(*ReadFile(ready)).value("http", "");
+  const auto measures = [&](const std::string& line) {
+    const service::Wire wire(std::stoi(http.substr(http.rfind(':') + 1)));
+    return absl::StrContains(service::AskOverTls(wire.fd(), MetricsRequest(),
+                                                 {.authority = cli_.state() + "/tls/ca.crt"}),
+                             line);
+  };
+  EXPECT_TRUE(Eventually([&] { return measures("\nshirabe_ready{check=\"cluster\"} 0\n"); }))
+      << controller->Err();
+  EXPECT_TRUE(measures("\nshirabe_ready{check=\"store\"} 1\n"));
+  EXPECT_THAT(controller->Err(), HasSubstr("failed to watch custom resources"));
+  may = true;
+  EXPECT_TRUE(Eventually([&] { return measures("\nshirabe_ready{check=\"cluster\"} 1\n"); }))
+      << controller->Err();
 }
 
 }  // namespace

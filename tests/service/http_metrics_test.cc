@@ -114,11 +114,12 @@ TEST(HttpMetricsTest, HasAnEndOfSeries) {
 
 class StoreMetricsTest : public testing::Test {
  protected:
-  std::unique_ptr<StoreMetrics> Make() {
+  std::unique_ptr<StoreMetrics> Make(bool process_only = false) {
     return std::make_unique<StoreMetrics>(StoreMetrics::Options{.client = &http_.client(),
                                                                 .hub = &http_.hub(),
                                                                 .metrics = &http_.metrics(),
-                                                                .clock = &clock_});
+                                                                .clock = &clock_,
+                                                                .process_only = process_only});
   }
   std::string Text() {
     clock_.Advance(absl::Seconds(2));
@@ -170,6 +171,17 @@ TEST_F(StoreMetricsTest, CountsAttemptsByTheirEnd) {
   EXPECT_EQ(Value("shirabe_attempts_total", {"a", "completed"}), 2);
   EXPECT_EQ(Value("shirabe_trial_queue_wait_seconds", {"a"}), 2);
   EXPECT_EQ(Value("shirabe_metric_ingest_points_total", {"a"}), 2);
+}
+
+// A replica that waits to lead.
+TEST_F(StoreMetricsTest, OfTheProcessAloneItSaysNothingOfTheStore) {
+  const auto store = Make(/*process_only=*/true);
+  http_.Create("a", "one");
+  http_.RunTrials("a", "one", 2);
+  const std::string text = Text();
+  EXPECT_THAT(text, Not(HasSubstr("\nkatib_")));
+  EXPECT_THAT(text, Not(HasSubstr("\nshirabe_attempt")));
+  EXPECT_GT(Value("process_resident_memory_bytes", {}), 1e6);
 }
 
 TEST_F(StoreMetricsTest, NamesNoExperimentAndNoTrial) {
