@@ -19,8 +19,7 @@
 namespace shirabe::client {
 
 // A curve with any number of points as one with at most two for each pixel of a picture: the least
-// and the greatest value that fall into it, so that no spike is lost. Pure
-// functions.
+// and the greatest value that fall into it, so that no spike is lost.
 struct CurvePoints {
   std::vector<double> x;
   std::vector<double> y;

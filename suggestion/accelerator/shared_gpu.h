@@ -29,9 +29,6 @@
 
 namespace shirabe::suggestion::accelerator {
 
-// One call to a GPU, from when it begins to wait until its answer is there: between the thread that
-// asks and the one that has the device, each of which may be done with it first.
-//
 // What was done so far, for metrics.
 struct GpuCounts {
   int64_t uploads = 0, evaluations = 0, conditionings = 0, scorings = 0;
@@ -47,7 +44,9 @@ inline double* OrNull(std::vector<double>& values) {
   return values.empty() ? nullptr : values.data();
 }
 
-// It owns all that the device reads and writes, because the caller may leave before it is done.
+// One call to a GPU, from when it begins to wait until its answer is there: between the thread that
+// asks and the one that has the device, each of which may be done with it first. It owns all that
+// the device reads and writes, because the caller may leave before it is done.
 struct GpuJob {
   // What goes together with those of others; kNothing: `call` is made.
   enum class Together { kNothing, kEvaluations, kScorings };
