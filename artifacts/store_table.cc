@@ -13,7 +13,6 @@
 #include "net/http_client.h"
 
 namespace shirabe::artifacts {
-
 namespace {
 
 using SharedStore = std::shared_ptr<ArtifactStore>;  // shared: by a store's namespaces

@@ -42,7 +42,7 @@ class StoreTable {
   Status CheckForPods(const std::string& store, const std::string& ns,
                       const char* field = kCopyStoreField) const;
   // Before pods of the namespace get URLs to put with: kFailedPrecondition where they could read
-  // with them what others have in the bucket (unsigned_copies.h, whose other errors it has). The
+  // with them what others have in the bucket (TakesUnsignedCopies, whose other errors it has). The
   // server is asked where another namespace may use the bucket, and once.
   Status CheckPutsOfPods(const std::string& store, const std::string& ns) const;
   // Those that it may use, by name.

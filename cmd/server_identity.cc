@@ -23,7 +23,7 @@ constexpr char kSecret[] = "shirabe-tls";
 constexpr absl::Duration kLeft = absl::Hours(24 * 30);
 constexpr int kTries = 5;  // when another replica writes at the same time
 
-struct TtlCache {
+struct StoredIdentity {
   KeyPair authority;
   KeyPair server;
   std::string version;  // of the Secret
@@ -37,27 +37,27 @@ std::string Decoded(const kube::Json& secret, const char* key) {
   return absl::Base64Unescape(Text(secret, {"data", key}), &text) ? text : "";
 }
 
-TtlCache FromSecret(const kube::Json& secret) {
+StoredIdentity FromSecret(const kube::Json& secret) {
   return {.authority = {Decoded(secret, "ca.crt"), Decoded(secret, "ca.key")},
           .server = {Decoded(secret, "tls.crt"), Decoded(secret, "tls.key")},
           .version = kube::VersionOf(secret),
           .there = true};
 }
 
-kube::Json DataOf(const TtlCache& kept) {
+kube::Json DataOf(const StoredIdentity& kept) {
   return {{"ca.crt", absl::Base64Escape(kept.authority.certificate)},
           {"ca.key", absl::Base64Escape(kept.authority.key)},
           {"tls.crt", absl::Base64Escape(kept.server.certificate)},
           {"tls.key", absl::Base64Escape(kept.server.key)}};
 }
 
-bool IsGood(const TtlCache& kept, const IdentityOptions& options) {
+bool IsGood(const StoredIdentity& kept, const IdentityOptions& options) {
   return kept.there && IsGoodFor(kept.server, kept.authority.certificate,
                                  {options.names, options.clock->Now(), kLeft});
 }
 
 // Of the authority that is kept, as long as it can be one for another year.
-Status Renew(TtlCache& kept, const IdentityOptions& options) {
+Status Renew(StoredIdentity& kept, const IdentityOptions& options) {
   const absl::Time now = options.clock->Now();
   const auto expiry = ExpiryOf(kept.authority.certificate);
   const bool usable = expiry.ok() && *expiry > now + absl::Hours(24 * 365);
@@ -80,7 +80,7 @@ Status Renew(TtlCache& kept, const IdentityOptions& options) {
 
 // ---- where it is kept --------------------------------------------------------------------------
 
-Status WriteSecret(const IdentityOptions& options, const TtlCache& kept) {
+Status WriteSecret(const IdentityOptions& options, const StoredIdentity& kept) {
   if (kept.version.empty()) {
     const kube::Json secret = {{"apiVersion", "v1"},
                                {"kind", "Secret"},
@@ -100,12 +100,12 @@ Status WriteSecret(const IdentityOptions& options, const TtlCache& kept) {
       .status();
 }
 
-StatusOr<TtlCache> FromCluster(const IdentityOptions& options) {
+StatusOr<StoredIdentity> FromCluster(const IdentityOptions& options) {
   Status last;
   for (int i = 0; i < kTries; ++i) {
     const auto secret = options.client->Get({Secrets(), options.namespace_name, kSecret});
     if (!secret.ok() && !absl::IsNotFound(secret.status())) return secret.status();
-    TtlCache kept = secret.ok() ? FromSecret(*secret) : TtlCache{};
+    StoredIdentity kept = secret.ok() ? FromSecret(*secret) : StoredIdentity{};
     if (IsGood(kept, options)) return kept;
     RETURN_IF_ERROR(Renew(kept, options));
     last = WriteSecret(options, kept);
@@ -120,10 +120,10 @@ struct Files {
   std::string At(const char* name) const { return folder + "/" + name; }
 };
 
-TtlCache FromFiles(const Files& files) {
+StoredIdentity FromFiles(const Files& files) {
   const auto read = [&](const char* name) { return ReadFile(files.At(name)).value_or(""); };
-  TtlCache kept{.authority = {read("ca.crt"), read("ca.key")},
-                .server = {read("tls.crt"), read("tls.key")}};
+  StoredIdentity kept{.authority = {read("ca.crt"), read("ca.key")},
+                      .server = {read("tls.crt"), read("tls.key")}};
   kept.there = !kept.server.certificate.empty();
   return kept;
 }
@@ -137,7 +137,7 @@ Status WriteShared(const std::string& path, const std::string& contents) {
 }
 
 // Keys are for the owner alone, from their first byte.
-Status WriteFiles(const Files& files, const TtlCache& kept, bool with_authority) {
+Status WriteFiles(const Files& files, const StoredIdentity& kept, bool with_authority) {
   RETURN_IF_ERROR(MakeDirs(files.folder));
   if (chmod(files.folder.c_str(), S_IRWXU) != 0) {
     return ErrnoStatus("cannot keep others out of " + files.folder, errno);
@@ -154,7 +154,7 @@ Status WriteFiles(const Files& files, const TtlCache& kept, bool with_authority)
 StatusOr<Identity> LoadIdentity(const IdentityOptions& options) {
   const Files files{options.home + "/tls"};
   const bool in_cluster = !options.namespace_name.empty();
-  TtlCache kept;
+  StoredIdentity kept;
   if (in_cluster) {
     ASSIGN_OR_RETURN(kept, FromCluster(options));
   } else {

@@ -262,7 +262,7 @@ void CachingSync::Run(const std::stop_token& stop) {
     const Status looked = Refresh();
     const std::string error =
         experiments_->LastError().empty() ? trials_->LastError() : experiments_->LastError();
-    SetLastError(looked.ok() ? error : Message(looked));
+    SetLastError(error);
     if (!looked.ok()) Pause(kStorePollInterval);
   }
 }

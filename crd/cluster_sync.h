@@ -32,7 +32,7 @@ class ClusterSync {
   static std::unique_ptr<ClusterSync> Start(SyncOptions options);
   virtual ~ClusterSync() = default;
 
-  // Why it does not follow the cluster now, in words; "" if it does.
+  // Why it does not follow the cluster now, in words; "" if it does, also while the store fails.
   virtual std::string LastError() const = 0;
 };
 

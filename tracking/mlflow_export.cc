@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
@@ -29,7 +30,6 @@
 #include "view/wait_condition.h"
 
 namespace shirabe::tracking {
-
 namespace {
 
 constexpr size_t kBufferedBytes = 1 << 20;  // of all metrics of a trial together

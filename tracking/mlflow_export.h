@@ -7,8 +7,7 @@
 //   FOLDER/<experiment id>/<run id>/{params,tags}/KEY  a text each
 //
 // The ids follow from the experiment and the trial, so that the same trial has the same run
-// wherever it is exported. All attempts of a trial are one run. Keys: mlflow_names.h. Used by one
-// thread.
+// wherever it is exported. All attempts of a trial are one run. Used by one thread.
 #pragma once
 
 #include <set>

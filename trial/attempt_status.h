@@ -1,4 +1,4 @@
-// What an executor is told about an attempt, and what it tells. Data, no behaviour.
+// What an executor is told about an attempt, and what it tells.
 #pragma once
 
 #include <functional>

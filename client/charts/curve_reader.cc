@@ -16,7 +16,6 @@
 #include "client/records/enum_words.h"
 
 namespace shirabe::client {
-
 namespace {
 
 constexpr int kDefaultPixels = 1000;

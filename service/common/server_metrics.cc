@@ -98,7 +98,7 @@ constexpr FamilyInfo kFamilies[] = {
     {"shirabe_store_revision", Type::kGauge, "", "Revision of the newest commit"},
     {"shirabe_store_errors_total", Type::kCounter, "", "Times the store could not be read"},
     {"shirabe_ready", Type::kGauge, "check",
-     "1 while the store can be read and written, and while the cluster's Experiments are watched"},
+     "1 while the store is read and the leases in it are renewed; while Experiments are watched"},
     {"shirabe_build_info", Type::kGauge, "version", "Always 1"},
     {kDropped, Type::kCounter, "family", "Series beyond the most that a family may have"},
 

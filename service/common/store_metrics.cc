@@ -183,7 +183,7 @@ void SetGpu(Metrics& metrics) {
 StoreMetrics::StoreMetrics(Options options) : options_(options), began_(options.clock->Now()) {
   options_.metrics->Set("process_start_time_seconds", {},
                         static_cast<double>(absl::ToUnixSeconds(began_)));
-  Read();
+  if (!options_.process_only) Read();
   listener_ =
       options_.hub->Listen([this](const std::vector<db::Change>& changes) { OnChanges(changes); });
   options_.metrics->BeforeText([this](Metrics&) { Refresh(); });
@@ -198,6 +198,7 @@ void StoreMetrics::Refresh() {
   SetProcess(*options_.metrics);
   SetGpu(*options_.metrics);
   if (options_.refresh) options_.refresh(*options_.metrics);
+  if (options_.process_only) return;
   options_.metrics->Set("shirabe_store_revision", {},
                         static_cast<double>(options_.hub->revision()));
   const MutexLock lock(mutex_);
@@ -212,7 +213,6 @@ void StoreMetrics::ReadIfOlder(absl::Duration age) {
 }
 
 void StoreMetrics::Read() {
-  if (options_.process_only) return;
   const auto changed = ReadChanged();
   if (!changed.ok()) return options_.metrics->Add("shirabe_store_errors_total", {});
   if (!*changed) return;

@@ -28,7 +28,7 @@ class StoreMetrics {
     Metrics* metrics = nullptr;
     Clock* clock = nullptr;
     std::function<void(Metrics&)> refresh = {};  // sets what others count, before each text
-    bool process_only = false;                   // says nothing of the store
+    bool process_only = false;                   // says nothing of what is in the store
   };
   // What is there by now has happened before.
   explicit StoreMetrics(Options options);

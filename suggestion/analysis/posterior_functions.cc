@@ -10,7 +10,6 @@
 #include "suggestion/gp/gaussian_process.h"
 
 namespace shirabe::suggestion::analysis {
-
 namespace {
 
 using Eigen::ArrayXf;
@@ -41,9 +40,6 @@ double ChiSquared(Rng& rng) {
   }
   return sum;
 }
-
-using Eigen::Index;
-using Eigen::VectorXd;
 
 constexpr double kLeastDeviation = 1e-9;  // of values to fit to
 constexpr Index kLeastSample = 4;

@@ -23,6 +23,7 @@
 #include "base/clock.h"
 #include "base/file_io.h"
 #include "base/open_beneath.h"
+#include "tests/support/free_port.h"
 
 extern char** environ;
 
@@ -112,15 +113,6 @@ class S3Server {
     address.sin_port = htons(static_cast<uint16_t>(port));
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     return address;
-  }
-  // One that nothing listens at; another process could take it until the server does.
-  static int FreePort() {
-    const Fd fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    sockaddr_in address = Loopback(0);
-    socklen_t size = sizeof address;
-    CHECK(bind(fd.get(), reinterpret_cast<sockaddr*>(&address), size) == 0);
-    CHECK(getsockname(fd.get(), reinterpret_cast<sockaddr*>(&address), &size) == 0);
-    return ntohs(address.sin_port);
   }
   bool Answers() const {
     const Fd fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));

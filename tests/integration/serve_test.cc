@@ -22,6 +22,7 @@
 #include "tests/integration/cli.h"
 #include "tests/integration/http_wire.h"
 #include "tests/kube/fake_api_server.h"
+#include "tests/support/free_port.h"
 #include "tests/support/small_spec.h"
 
 namespace shirabe::cmd {
@@ -113,9 +114,15 @@ class ServeTest : public testing::Test {
     return wire.Send(MetricsRequest()) && wire.ReadUntil("\n" + line + "\n");
   }
   std::string MetricsRequest() const {
-    const std::string token(absl::StripAsciiWhitespace(*ReadFile(cli_.state() + "/token")));
+    const std::string token(
+        absl::StripAsciiWhitespace(ReadFile(cli_.state() + "/token").value_or("")));
     return absl::StrCat("GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n",
                         "Authorization: Bearer ", token, "\r\n\r\n");
+  }
+
+  std::string MetricsOverTls(int port) const {
+    const service::Wire wire(port);
+    return wire.connected() ? service::AskOverTls(wire.fd(), MetricsRequest(), {}) : "";
   }
 
   Cli cli_;
@@ -509,6 +516,15 @@ TEST_F(ServeTest, SpeaksTls) {
   EXPECT_EQ(cli_.Run(Remote({"get", "exp"})).code, 7);
 }
 
+std::string KubeconfigOf(const kube::FakeApiServer& cluster) {
+  return absl::StrFormat(R"({
+    "apiVersion": "v1", "kind": "Config", "current-context": "t",
+    "clusters": [{"name": "t", "cluster": {"server": "http://127.0.0.1:%d"}}],
+    "users": [{"name": "t", "user": {}}],
+    "contexts": [{"name": "t", "context": {"cluster": "t", "user": "t"}}]})",
+                         cluster.port());
+}
+
 // In a cluster that gives its account no right: it is alive, and says that it does not see what is
 // applied. Once it may, it goes on.
 TEST_F(ServeTest, AControllerWithoutRightsSaysSoInItsMetrics) {
@@ -521,12 +537,7 @@ TEST_F(ServeTest, AControllerWithoutRightsSaysSoInItsMetrics) {
     }
     exchange.Reply(200, R"({"kind": "List", "metadata": {"resourceVersion": "1"}, "items": []})");
   });
-  const std::string kubeconfig = cli_.Write("kubeconfig", absl::StrFormat(R"({
-    "apiVersion": "v1", "kind": "Config", "current-context": "t",
-    "clusters": [{"name": "t", "cluster": {"server": "http://127.0.0.1:%d"}}],
-    "users": [{"name": "t", "user": {}}],
-    "contexts": [{"name": "t", "context": {"cluster": "t", "user": "t"}}]})",
-                                                                          cluster.port()));
+  const std::string kubeconfig = cli_.Write("kubeconfig", KubeconfigOf(cluster));
   const std::string ready = cli_.Path("ready");
   const auto controller = cli_.Start({"controller", "--kubeconfig", kubeconfig, "--image", "none",
                                       "--grpc", "127.0.0.1:0", "--http", "127.0.0.1:0",
@@ -534,10 +545,7 @@ TEST_F(ServeTest, AControllerWithoutRightsSaysSoInItsMetrics) {
   ASSERT_TRUE(Eventually([&] { return std::filesystem::exists(ready); })) << controller->Err();
   const std::string http = nlohmann::json::parse(*ReadFile(ready)).value("http", "");
   const auto measures = [&](const std::string& line) {
-    const service::Wire wire(std::stoi(http.substr(http.rfind(':') + 1)));
-    return absl::StrContains(service::AskOverTls(wire.fd(), MetricsRequest(),
-                                                 {.authority = cli_.state() + "/tls/ca.crt"}),
-                             line);
+    return absl::StrContains(MetricsOverTls(std::stoi(http.substr(http.rfind(':') + 1))), line);
   };
   EXPECT_TRUE(Eventually([&] { return measures("\nshirabe_ready{check=\"cluster\"} 0\n"); }))
       << controller->Err();
@@ -546,6 +554,37 @@ TEST_F(ServeTest, AControllerWithoutRightsSaysSoInItsMetrics) {
   may = true;
   EXPECT_TRUE(Eventually([&] { return measures("\nshirabe_ready{check=\"cluster\"} 1\n"); }))
       << controller->Err();
+}
+
+// What the store holds, the leader counts: a sum over the replicas would count it twice.
+TEST_F(ServeTest, AReplicaThatWaitsToLeadCountsNothingOfTheStore) {
+  ASSERT_EQ(cli_.Run({"create", "-f", Spec("one")}).code, 0);
+  std::atomic<int> looks = 0;
+  const kube::FakeApiServer cluster([&](kube::FakeExchange& exchange) {
+    const kube::FakeRequest& request = exchange.request();
+    if (absl::StrContains(request.path, "/leases")) {
+      ++looks;  // held by another, who renews it
+      return exchange.Reply(200, absl::StrFormat(R"({"kind": "Lease",
+        "metadata": {"name": "shirabe-controller", "namespace": "ns", "resourceVersion": "%d"},
+        "spec": {"holderIdentity": "another", "leaseDurationSeconds": 15, "leaseTransitions": 1,
+                 "renewTime": "2026-01-01T00:00:00.%06dZ"}})",
+                                                 looks.load(), looks.load()));
+    }
+    if (request.method == "POST") return exchange.Reply(201, request.body);  // its certificate
+    exchange.Reply(404, kube::StatusText(404, "NotFound", "it is not there"));
+  });
+  const int port = FreePort();
+  const auto replica =
+      cli_.Start({"controller", "--kubeconfig", cli_.Write("kubeconfig", KubeconfigOf(cluster)),
+                  "--image", "none", "--lease-namespace", "ns", "--grpc", "127.0.0.1:0", "--http",
+                  absl::StrCat("127.0.0.1:", port), "--advertise", "127.0.0.1:7450"});
+  std::string metrics;
+  EXPECT_TRUE(Eventually([&] {
+    metrics = MetricsOverTls(port);
+    return absl::StrContains(metrics, "\nprocess_resident_memory_bytes ");
+  })) << replica->Err();
+  EXPECT_THAT(metrics, testing::Not(HasSubstr("\nkatib_experiments_current{")));
+  EXPECT_THAT(metrics, testing::Not(HasSubstr("\nshirabe_ready{")));
 }
 
 }  // namespace

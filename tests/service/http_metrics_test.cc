@@ -2,6 +2,8 @@
 // from the store.
 #include <re2/re2.h>
 
+#include <atomic>
+#include <functional>
 #include <map>
 #include <set>
 
@@ -125,6 +127,12 @@ class StoreMetricsTest : public testing::Test {
     clock_.Advance(absl::Seconds(2));
     return http_.metrics().Text();
   }
+  // What the hub tells comes by another thread.
+  static bool Comes(const std::function<bool()>& condition) {
+    const absl::Duration deadline = RealClock()->Monotonic() + absl::Seconds(20);
+    while (!condition() && RealClock()->Monotonic() < deadline) Pause(absl::Milliseconds(5));
+    return condition();
+  }
   double Value(const char* family, const Labels& labels) {
     return http_.metrics().Value(family, labels);
   }
@@ -162,13 +170,7 @@ TEST_F(StoreMetricsTest, CountsAttemptsByTheirEnd) {
   const auto store = Make();
   http_.Create("a", "one");
   http_.RunTrials("a", "one", 2);
-  const absl::Duration deadline = RealClock()->Monotonic() + absl::Seconds(20);
-  ShutdownWait patience;
-  while (Value("shirabe_attempts_total", {"a", "completed"}) < 2 &&
-         RealClock()->Monotonic() < deadline) {
-    patience.Wait(absl::Milliseconds(5));
-  }
-  EXPECT_EQ(Value("shirabe_attempts_total", {"a", "completed"}), 2);
+  EXPECT_TRUE(Comes([&] { return Value("shirabe_attempts_total", {"a", "completed"}) == 2; }));
   EXPECT_EQ(Value("shirabe_trial_queue_wait_seconds", {"a"}), 2);
   EXPECT_EQ(Value("shirabe_metric_ingest_points_total", {"a"}), 2);
 }
@@ -176,8 +178,16 @@ TEST_F(StoreMetricsTest, CountsAttemptsByTheirEnd) {
 // A replica that waits to lead.
 TEST_F(StoreMetricsTest, OfTheProcessAloneItSaysNothingOfTheStore) {
   const auto store = Make(/*process_only=*/true);
+  std::atomic<bool> told = false;  // after it, of an attempt that has ended
+  const int listener = http_.hub().Listen([&](const std::vector<db::Change>& changes) {
+    for (const db::Change& change : changes) {
+      if (change.kind == db::Change::Kind::kAttempt) told = true;
+    }
+  });
   http_.Create("a", "one");
   http_.RunTrials("a", "one", 2);
+  EXPECT_TRUE(Comes([&] { return told.load(); }));
+  http_.hub().Unlisten(listener);
   const std::string text = Text();
   EXPECT_THAT(text, Not(HasSubstr("\nkatib_")));
   EXPECT_THAT(text, Not(HasSubstr("\nshirabe_attempt")));

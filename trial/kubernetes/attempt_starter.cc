@@ -18,7 +18,6 @@
 #include "trial/pod/pod_scheduling.h"
 
 namespace shirabe::trial {
-
 namespace {
 
 constexpr size_t kStarters = 16;

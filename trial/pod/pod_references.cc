@@ -11,7 +11,6 @@
 #include "trial/start_error.h"
 
 namespace shirabe::trial {
-
 namespace {
 
 constexpr size_t kMaxReferences = 64;
@@ -93,12 +92,11 @@ std::vector<PodReference> ReferencesOf(const Json& object) {
 namespace {
 
 constexpr absl::Duration kBelieved = absl::Seconds(10);
-constexpr char kClaimedKind[] = "PersistentVolumeClaim";
 
 kube::Resource ResourceOf(const std::string& kind) {
-  const char* plural = kind == kClaimedKind ? "persistentvolumeclaims"
-                       : kind == "Secret"   ? "secrets"
-                                            : "configmaps";
+  const char* plural = kind == kReferredClaim ? "persistentvolumeclaims"
+                       : kind == kSecretKind  ? "secrets"
+                                              : "configmaps";
   return {"", "v1", plural, kind};
 }
 
@@ -118,7 +116,7 @@ std::string ReferenceCheck::WhatIsWrong(const PodReference& reference,
   const std::string where = absl::StrCat(" in namespace ", namespace_name);
   if (absl::IsNotFound(found.status())) return absl::StrCat("is missing", where);
   // A Secret and a ConfigMap are as good as before until they are gone; a claim takes no pod more.
-  if (found.ok() && reference.kind == kClaimedKind && IsGoing(*found)) {
+  if (found.ok() && reference.kind == kReferredClaim && IsGoing(*found)) {
     return absl::StrCat(where.substr(1), " is being deleted");
   }
   answers_.Keep(asked, found.status(), now + kBelieved);
@@ -129,7 +127,7 @@ Status ReferenceCheck::Check(const AttemptObject& built) {
   const std::string ours = built.claim ? kube::NameOf(*built.claim) : "";
   std::vector<std::string> wrong;
   for (const PodReference& reference : ReferencesOf(built.object)) {
-    if (reference.kind == kClaimedKind && reference.name == ours) continue;
+    if (reference.kind == kReferredClaim && reference.name == ours) continue;
     const std::string what = WhatIsWrong(reference, kube::NamespaceOf(built.object));
     if (what.empty()) continue;
     wrong.push_back(

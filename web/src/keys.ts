@@ -40,15 +40,15 @@ export function listenToKeys(): void {
   addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
     if (document.querySelector("dialog[open]")) return;
-    if (isTyping(event.target)) {
-      if (event.key === "Escape") (event.target as HTMLElement).blur();
+    // What is in a dialog that has just been closed keeps the focus until the page is drawn again.
+    const focused = event.target as HTMLElement;
+    const target = focused.closest?.("dialog") ? document.body : focused;
+    if (isTyping(target)) {
+      if (event.key === "Escape") target.blur();
       return;
     }
-    // Enter and the blank are the browser's where something else has the focus; not a button of a
-    // dialog that has just been closed, which keeps the focus until the page is drawn again.
-    const target = event.target as HTMLElement;
-    const onControl = target.closest?.("a, button, summary") &&
-      !target.closest("dialog:not([open])");
+    // Enter and the blank are the browser's where something else has the focus.
+    const onControl = target.closest?.("a, button, summary");
     if (onControl && (event.key === "Enter" || event.key === " ")) return;
     const found = bindings.peek().findLast((one) => one.key === event.key);
     if (!found) return;
