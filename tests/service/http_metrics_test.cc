@@ -170,7 +170,8 @@ TEST_F(StoreMetricsTest, CountsAttemptsByTheirEnd) {
   const auto store = Make();
   http_.Create("a", "one");
   http_.RunTrials("a", "one", 2);
-  EXPECT_TRUE(Comes([&] { return Value("shirabe_attempts_total", {"a", "completed"}) == 2; }));
+  EXPECT_TRUE(Comes([&] { return Value("shirabe_attempts_total", {"a", "completed"}) >= 2; }));
+  EXPECT_EQ(Value("shirabe_attempts_total", {"a", "completed"}), 2);
   EXPECT_EQ(Value("shirabe_trial_queue_wait_seconds", {"a"}), 2);
   EXPECT_EQ(Value("shirabe_metric_ingest_points_total", {"a"}), 2);
 }
