@@ -52,16 +52,20 @@ Json WithoutTime(const Json& object) {
   return copy;
 }
 
-// When this was first said, so that saying it again changes nothing.
-std::string Since(const Json& object, const std::string& reason, absl::Time now) {
+// The condition in which this has been said before; null if it has not.
+const Json* StandingCondition(const Json& object, const std::string& reason) {
   const Json* conditions = FindAt(object, {"status", "conditions"});
-  if (conditions != nullptr && conditions->is_array()) {
-    for (const Json& condition : *conditions) {
-      std::string since = Text(condition, {"lastTransitionTime"});
-      if (Text(condition, {"reason"}) == reason && !since.empty()) return since;
-    }
+  if (conditions == nullptr || !conditions->is_array()) return nullptr;
+  for (const Json& condition : *conditions) {
+    const bool timed = !Text(condition, {"lastTransitionTime"}).empty();
+    if (Text(condition, {"reason"}) == reason && timed) return &condition;
   }
-  return FormatTime(ToProto(now));
+  return nullptr;
+}
+
+// When this was first said, so that saying it again changes nothing.
+std::string Since(const Json* standing, absl::Time now) {
+  return standing == nullptr ? FormatTime(ToProto(now)) : Text(*standing, {"lastTransitionTime"});
 }
 
 }  // namespace
@@ -258,14 +262,16 @@ Status ExperimentSync::Refuse(SyncState& tracked, const Json& object, const std:
                               const std::string& message) {
   const absl::Time now = context_.clock->Now();
   const int64_t generation = GenerationOf(object);
-  const std::string since = Since(object, reason, now);
-  Json status = PendingStatusJson(
-      {.reason = reason, .message = message, .generation = generation, .since = since});
+  const Json* standing = StandingCondition(object, reason);
+  Json status = PendingStatusJson({.reason = reason,
+                                   .message = message,
+                                   .generation = generation,
+                                   .since = Since(standing, now)});
   // Kept, so that what was said of its records stays said.
   const std::string uid = Text(object, {"status", "shirabe", "uid"});
   if (!uid.empty() && reason == "RecordsGone") status["shirabe"]["uid"] = uid;
   RETURN_IF_ERROR(PutStatus(tracked, object, std::move(status)));
-  if (since == FormatTime(ToProto(now))) {  // from now on its condition says it
+  if (standing == nullptr) {  // from now on its condition says it
     Log(LogLevel::kWarning, "an Experiment is refused",
         {{"experiment", ToString(KeyOfObject(object))}, {"reason", reason}, {"error", message}});
   }
@@ -284,12 +290,13 @@ Status ExperimentSync::Refuse(SyncState& tracked, const Json& object, const std:
 Status ExperimentSync::Await(SyncState& tracked, const Json& object, const std::string& reason,
                              const std::string& message) {
   const absl::Time now = context_.clock->Now();
-  RETURN_IF_ERROR(PutStatus(tracked, object,
-                            PendingStatusJson({.reason = reason,
-                                               .message = message,
-                                               .failed = false,
-                                               .generation = GenerationOf(object),
-                                               .since = Since(object, reason, now)})));
+  RETURN_IF_ERROR(
+      PutStatus(tracked, object,
+                PendingStatusJson({.reason = reason,
+                                   .message = message,
+                                   .failed = false,
+                                   .generation = GenerationOf(object),
+                                   .since = Since(StandingCondition(object, reason), now)})));
   (void)CreateEvent(context_, object,
                     {.warning = true,
                      .reason = reason,

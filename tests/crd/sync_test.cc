@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "crd/resource_kinds.h"
 #include "experiment/attempt_request.h"
@@ -333,6 +335,23 @@ TEST_F(SyncTest, WhatWasDeletedInTheStoreIsNotRunAgain) {
               AllOf(HasSubstr("an Experiment is refused"), HasSubstr("RecordsGone")));
   ASSERT_TRUE(refused);
   EXPECT_TRUE(absl::IsNotFound(Record("gone").status()));
+}
+
+// Whoever may write an Experiment writes into the controller's log what it is refused for.
+TEST_F(SyncTest, WhatIsRefusedIsOneLineOfTheLogWhateverItHolds) {
+  Json object = SmallExperiment("hostile");
+  object["spec"]["max\n{\"level\":\"error\"}\r\x1b[31mTrials"] = 1;
+  cluster_.Put(Experiments(), object);
+  testing::internal::CaptureStderr();
+  DefineAndStart();
+  const bool refused = AwaitReason("hostile", "InvalidSpec");
+  sync_.reset();
+  const std::string log = testing::internal::GetCapturedStderr();
+  ASSERT_TRUE(refused);
+  EXPECT_EQ(std::count(log.begin(), log.end(), '\n'), 1) << log;
+  EXPECT_THAT(log, HasSubstr("an Experiment is refused"));
+  EXPECT_THAT(log, testing::Not(HasSubstr("\x1b")));
+  EXPECT_THAT(log, testing::Not(HasSubstr("\n{\"level\"")));
 }
 
 TEST_F(SyncTest, ATemplateOfAConfigMapIsWaitedFor) {
