@@ -50,6 +50,7 @@ fault_control_plane() {
     eventually 20 "the controller after $seconds s" is 1 kubectl -n "$SYSTEM" get deployment \
       shirabe-controller -o 'jsonpath={.status.readyReplicas}'
   done
+  let_end away
   ended_well plane
   ended_well away
 }
@@ -58,8 +59,7 @@ fault_control_plane() {
 # secret.
 fault_nosy() {
   local pod
-  manifest nosy | sed 's/-lt 15/-lt 40/' | kubectl apply -f - >/dev/null
-  on_its_way nosy
+  begun nosy
   pod=$(one_pod_of nosy)
   eventually 30 "its own folder, and no other trial's" is 1 \
     kubectl exec "${pod#pod/}" -c main -- sh -c 'ls /shirabe/home/trials/default/nosy | wc -l'
@@ -156,7 +156,8 @@ fault_drain() {
 # The name of the controller is not resolved, and its sidecars have not been heard of yet.
 fault_dns() {
   cluster stop dns
-  manifest unnamed | sed -e 's/maxTrialCount: 3/maxTrialCount: 1/' -e 's/-lt 15/-lt 40/' \
+  hold unnamed
+  manifest unnamed | sed -e 's/maxTrialCount: 3/maxTrialCount: 1/' \
     -e 's/parallelTrialCount: 2/parallelTrialCount: 1/' | kubectl apply -f - >/dev/null
   eventually 60 "a running trial" has pod pods_of unnamed
   eventually 30 "that it says so" has "has not reached the controller at .*:7450.*DNS" \
@@ -167,6 +168,7 @@ fault_dns() {
   cluster start dns
   eventually 30 "that it is heard of" eval \
     "! inside_controller describe trial unnamed/1 | grep -v Warning | grep 'has not reached'"
+  let_end unnamed
   eventually 90 "its success" is True condition unnamed Succeeded
 }
 
@@ -186,6 +188,7 @@ admitted() {
 # runs away again.
 fault_suspended() {
   local job
+  hold queued
   manifest queued | sed 's/^\( *\)template:/\1suspend: true\n&/' | kubectl apply -f - >/dev/null
   eventually 30 "that it says who holds it back" has 'a queue has not admitted it yet' \
     inside_controller describe experiment queued
@@ -194,6 +197,7 @@ fault_suspended() {
   job=$(job_of "$(one_pod_of queued)")
   suspend "$job" true
   eventually 60 "that the Job goes" is "" kubectl get job "$job" --ignore-not-found -o name
+  let_end queued
   eventually 240 "the success of queued" admitted queued
   ended_well queued suspended
 }
@@ -267,6 +271,7 @@ fault_partition() {
   node=$(other_node)
   begun_on "$node" cut
   cluster cut-node "$node"
+  let_end cut
   eventually 240 "the success without $node" is True condition cut Succeeded
   cluster heal-node "$node"
   eventually 90 "that it is back" is True kubectl get node "$node" \

@@ -233,6 +233,7 @@ eventually 60 "that its experiment is gone" is "" kubectl -n jobs get \
   experiments.kubeflow.org -o name
 
 step "a TFJob, evicted"
+hold tf
 manifest tf | apply_as tensorflow
 on_its_way tf
 POD=$(one_pod_of tf)

@@ -2,9 +2,12 @@
 # Experiments that the tests of faults put through them; sourced after installing.sh.
 
 # manifest NAME [NAMESPACE]: two trials at a time, three in all, of fifteen steps of a second, each
-# of which is saved; the program goes on from the newest. Five seconds to stop in.
+# of which is saved; the program goes on from the newest, and does not end while the experiment is
+# held. Five seconds to stop in.
 manifest() {
-  sed "s/NAME/$1/; s/SPACE/${2:-default}/; s#FOLDER#$CLUSTER/checkpoints#" <<'END'
+  mkdir -p "$CLUSTER/held"
+  sed "s/NAME/$1/; s/SPACE/${2:-default}/; s#FOLDER#$CLUSTER/checkpoints#; s#HELD#$CLUSTER/held#" \
+    <<'END'
 apiVersion: kubeflow.org/v1beta1
 kind: Experiment
 metadata: {name: NAME, namespace: SPACE}
@@ -29,9 +32,11 @@ spec:
         template:
           spec:
             restartPolicy: Never
+            volumes: [{name: held, hostPath: {path: HELD}}]
             containers:
               - name: main
                 image: localhost/tiny:1
+                volumeMounts: [{name: held, mountPath: /held, readOnly: true}]
                 args: ["--x=${trialParameters.x}"]
                 command:
                   - sh
@@ -40,7 +45,7 @@ spec:
                     step=0
                     [ -z "$SHIRABE_RESUME_FROM" ] || step=$(cat "$SHIRABE_RESUME_FROM/step")
                     trap 'exit 75' TERM
-                    while [ "$step" -lt 15 ]; do
+                    while [ "$step" -lt 15 ] || [ -e /held/NAME ]; do
                       sleep 1
                       step=$((step + 1))
                       echo "{\"step\": $step, \"metrics\": {\"loss\": $((100 - step))}}" \
@@ -64,8 +69,14 @@ pods_of() {
 # One of them. All of the list is read: kubectl, told to stop in the middle of it, would fail.
 one_pod_of() { pods_of "$1" | sed -n 1p; }
 
-# begun NAME [NAMESPACE]: runs it until its trials are on their way.
+# hold NAME, let_end NAME: what is to be done to a trial that runs must not find it ended, however
+# busy the machine is.
+hold() { mkdir -p "$CLUSTER/held" && touch "$CLUSTER/held/$1"; }
+let_end() { rm -f "$CLUSTER/held/$1"; }
+
+# begun NAME [NAMESPACE]: runs it until its trials are on their way, and holds them.
 begun() {
+  hold "$1"
   experiment "$@"
   on_its_way "$@"
 }
@@ -85,6 +96,7 @@ record() { inside_controller get "$1" "$2" -o json >"$CLUSTER/$2-$1.json"; }
 ended_well() {
   local name=$1 what
   shift
+  let_end "$name"
   eventually 240 "the success of $name" is True condition "$name" Succeeded
   for what in attempts trials; do
     eventually 30 "the $what of $name" record $what "$name"
