@@ -24,8 +24,8 @@ class SystemClock : public Clock {
 void Pause(absl::Duration time) { absl::SleepFor(time); }
 
 Clock* RealClock() {
-  static SystemClock clock;
-  return &clock;
+  static SystemClock* const clock = new SystemClock;  // never destroyed: threads may outlive main
+  return clock;
 }
 
 absl::Time ManualClock::Now() {

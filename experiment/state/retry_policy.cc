@@ -22,7 +22,7 @@ int MaxPreemptions(const v1::AttemptPolicy& policy) {
 // return as one wave.
 absl::Duration SpreadBackoff(absl::Duration first, int losses, const v1::Trial& trial) {
   const double seconds = absl::ToDoubleSeconds(Backoff{first, kMaxAttemptDelay}.Delay(losses));
-  const double spread = 0.5 + 0.5 * static_cast<double>(trial.number() * 7919 % 1000) / 1000;
+  const double spread = 0.5 + 0.5 * static_cast<double>(trial.number() % 1000 * 7919 % 1000) / 1000;
   return absl::Seconds(seconds * spread);
 }
 
