@@ -140,6 +140,17 @@ admission_kinds() {
     grep -E '^(validating|mutating)admissionpolic' | paste -sd,
 }
 
+# Controllers of one namespace each (install.sh --one-namespace) live by the rights, policies and
+# definitions of the cluster that would go.
+others=$(kubectl get deployments -A -l app.kubernetes.io/name=shirabe-controller \
+  -o 'jsonpath={range .items[*]}{.metadata.namespace}{"\n"}{end}' |
+  grep -vx "$NAMESPACE" | paste -sd' ' || true)
+if [ -n "$others" ]; then
+  say "nothing was deleted: there is a controller in $others too, which lives by the same rights," \
+    "policies and definitions: take that one out first, by" \
+    "install.sh --one-namespace NAMESPACE … --print | kubectl delete -f -"
+  exit 1
+fi
 [ -z "$EXPERIMENTS" ] || delete_experiments
 say "deleting the controller"
 kubectl -n "$NAMESPACE" delete deployment shirabe-controller --ignore-not-found \

@@ -488,6 +488,12 @@ for_all() {
 }
 expect "no second one, which would run its experiments too" has 'controller in one already' \
   eval '! for_all 2>&1'
+uninstall_all() {
+  "$HERE/cluster.sh" exec "$CLUSTER" "$SOURCE/deploy/kubernetes/uninstall.sh" --crds
+}
+expect "none for the whole cluster to take out" has 'nothing was deleted.*controller in one too' \
+  eval '! uninstall_all 2>&1'
+expect "its rights" kubectl get clusterrole shirabe-namespace-admin >/dev/null
 kubectl -n one delete configmap shirabe-pools >/dev/null
 expect "and away with the pools" install_one
 expect "that there are none" has '^pools: \[\]' pools_of
