@@ -36,6 +36,7 @@ struct RunFlags {
   std::string file;
   experiment::FlagsExperimentOptions quick;
   std::optional<int64_t> max_trials;
+  std::optional<int64_t> max_failed;
   std::optional<int64_t> parallel;
   std::string algorithm;
   std::string gpus;
@@ -60,6 +61,8 @@ void AddExperimentFlags(Options& options, RunFlags* flags) {
                "default auto; see shirabe algorithms. With an address, also with -f, this name is "
                "an algorithm that runs there");
   options.Count("--max-trials", &flags->max_trials, 1, "trials in all (default 12)");
+  options.Count("--max-failed", &flags->max_failed, 0,
+                "failed trials after which the experiment has failed (default any number)");
   options.Count("--parallel", &flags->parallel, 1, "trials at the same time (default 1)");
   options.Number("--seed", &quick->seed, 0, "of every random choice");
 }
@@ -77,11 +80,13 @@ bool HasExperimentFlags(const RunFlags& flags) {
   const experiment::FlagsExperimentOptions& quick = flags.quick;
   return !quick.params.empty() || !quick.minimize.empty() || !quick.maximize.empty() ||
          !quick.constraints.empty() || !quick.name.empty() || !flags.algorithm.empty() ||
-         flags.max_trials || flags.parallel || quick.seed || !quick.command.empty();
+         flags.max_trials || flags.max_failed || flags.parallel || quick.seed ||
+         !quick.command.empty();
 }
 
 StatusOr<v1::Experiment> FromFlags(RunFlags flags, const std::string& ns) {
   if (flags.max_trials) flags.quick.max_trials = *flags.max_trials;
+  if (flags.max_failed) flags.quick.max_failed = *flags.max_failed;
   if (flags.parallel) flags.quick.parallel = *flags.parallel;
   if (!flags.algorithm.empty()) flags.quick.algorithm = flags.algorithm;
   flags.quick.ns = ns;

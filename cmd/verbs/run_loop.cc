@@ -9,6 +9,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "base/printable.h"
 #include "cmd/terminal.h"
 #include "experiment/conditions.h"
 #include "view/describe_experiment.h"
@@ -28,7 +30,8 @@ constexpr absl::Duration kStuckInterruptTimeout = absl::Seconds(10);
 // lines of trials that went wrong; elsewhere a line for each trial that has ended.
 class Display {
  public:
-  explicit Display(view::Progress* progress) : progress_(progress) {}
+  Display(client::Client* client, view::Progress* progress)
+      : client_(client), progress_(progress) {}
   ~Display() { Clear(); }
 
   void Show() {
@@ -38,6 +41,7 @@ class Display {
         continue;
       }
       Print(view::FinishedLine(progress_->experiment(), trial));
+      PrintLastLines(trial);
     }
     // The live line has it; elsewhere it is said once.
     const std::string& waiting = progress_->experiment().status().shirabe().waiting();
@@ -79,7 +83,22 @@ class Display {
     drawn_ = false;
   }
 
+  // What the program of the first trial that failed said last: most often all fail for one reason.
+  void PrintLastLines(const v1::Trial& trial) {
+    if (last_lines_shown_ || trial.phase() == v1::TRIAL_SUCCEEDED) return;
+    const auto attempts = client_->ListAttempts(
+        {.experiment = experiment::KeyOf(progress_->experiment()), .trial = trial.number()});
+    if (!attempts.ok() || attempts->empty() || attempts->back().log_tail().empty()) return;
+    last_lines_shown_ = true;
+    const std::string& tail = attempts->back().log_tail();
+    for (const auto& line : absl::StrSplit(tail, '\n', absl::SkipEmpty())) {
+      Print("  " + Printable(std::string(line)));
+    }
+  }
+
+  client::Client* client_;
   view::Progress* progress_;
+  bool last_lines_shown_ = false;
   const bool live_ = StderrIsTerminal() && !IsQuiet();
   bool drawn_ = false;
   std::string line_;  // as it was drawn
@@ -166,7 +185,7 @@ StatusOr<RunEnd> RunUntilEnd(client::LocalClient& client, const RunLoopOptions& 
                              Interrupts& interrupts) {
   view::Progress progress(&client, options.key);
   RETURN_IF_ERROR(progress.Update());
-  Display display(&progress);
+  Display display(&client, &progress);
   ASSIGN_OR_RETURN(const auto controller, client.MakeController(options.machines, 1));
   RETURN_IF_ERROR(controller->Own(options.key));
   Stopper stopper(controller.get(), options.key, &display);

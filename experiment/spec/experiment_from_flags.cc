@@ -237,9 +237,11 @@ int64_t TrialsFor(const v1::ExperimentSpec& spec, int parallel) {
   return std::min(trials, space->cardinality().count);
 }
 
-// The same search has the same name, however many trials it may have: so it continues.
+// The same search has the same name, however many trials it may have, or lose: so it
+// continues.
 std::string NameFor(v1::Experiment experiment) {
   experiment.mutable_spec()->clear_max_trial_count();
+  experiment.mutable_spec()->clear_max_failed_trial_count();
   experiment.mutable_spec()->clear_parallel_trial_count();
   return absl::StrFormat("quick-%04x", Fingerprint(ToJson(experiment.spec())) & 0xFFFF);
 }
@@ -250,6 +252,7 @@ std::string OptionFor(const std::string& path) {
       {"metadata.namespace", "--namespace"},
       {"metadata.name", "--name"},
       {"spec.algorithm", "--algorithm"},
+      {"spec.maxFailedTrialCount", "--max-failed"},
       {"spec.maxTrialCount", "--max-trials"},
       {"spec.parallelTrialCount", "--parallel"},
       {"spec.shirabe.seed", "--seed"},
@@ -303,6 +306,7 @@ StatusOr<v1::Experiment> ExperimentFromFlags(const FlagsExperimentOptions& optio
   const int parallel = options.parallel.value_or(1);
   const int64_t trials = options.max_trials ? *options.max_trials : TrialsFor(spec, parallel);
   spec.set_max_trial_count(static_cast<int32_t>(trials));
+  if (options.max_failed) spec.set_max_failed_trial_count(*options.max_failed);
   spec.set_parallel_trial_count(parallel);
   SetDefaults(experiment);
   auto& metadata = *experiment.mutable_metadata();

@@ -25,6 +25,7 @@ struct FlagsExperimentOptions {
   std::vector<std::string> constraints;  // METRIC=RANGE
   std::string algorithm = "auto";
   std::optional<int> max_trials;  // default 12 (or fewer, if the space is smaller)
+  std::optional<int> max_failed;  // more failed trials end it; default: any number
   std::optional<int> parallel;    // default 1
   std::optional<int64_t> seed;
   std::vector<std::string> command;  // with {name} where a parameter goes; {{ is a brace

@@ -269,6 +269,9 @@ TEST_F(CliTest, AnExperimentThatFailsExitsWith8AndSaysWhere) {
   EXPECT_EQ(run.code, 8) << run.err;
   EXPECT_EQ(run.out, "");
   EXPECT_THAT(run.err, HasSubstr("describe trial fails-"));
+  const size_t lines = run.err.find(": exit code 3\n  no luck\n");  // once, of the first
+  ASSERT_NE(lines, std::string::npos) << run.err;
+  EXPECT_EQ(run.err.find("no luck", lines + 20), std::string::npos) << run.err;
   const Outcome described = cli_.Run({"describe", "trial", "fails/1"});
   EXPECT_EQ(cli_.Run({"describe", "fails/1"}).code, 0);
   EXPECT_EQ(cli_.Run({"describe", "fails"}).code, 0);
@@ -278,6 +281,16 @@ TEST_F(CliTest, AnExperimentThatFailsExitsWith8AndSaysWhere) {
   EXPECT_EQ(logs.out, "no luck\n");
   EXPECT_THAT(logs.err, HasSubstr("-- attempt fails-1-a1 --"));
   EXPECT_EQ(cli_.Run({"best", "fails"}).code, 3);
+}
+
+TEST_F(CliTest, MoreFailedTrialsThanAllowedEndAQuickExperiment) {
+  const Outcome run = cli_.Run(cli_.Quick("stops", "exit 3\n", {"--max-failed", "1"}));
+  EXPECT_EQ(run.code, 8) << run.err;
+  EXPECT_THAT(run.err, HasSubstr("maxFailedTrialCount is 1"));
+  EXPECT_EQ(cli_.Json({"get", "exp", "stops", "-o", "json"})["status"]["trialsFailed"], 2);
+  const Outcome more = cli_.Run(cli_.Quick("stops", "exit 3\n", {"--max-failed", "many"}));
+  EXPECT_EQ(more.code, 2);
+  EXPECT_THAT(more.err, HasSubstr("--max-failed: \"many\" must be a whole number"));
 }
 
 TEST_F(CliTest, WhatIsNotThereExitsWith3) {
