@@ -11,6 +11,7 @@
 #include "base/cancellation.h"
 #include "base/file_io.h"
 #include "tests/accelerator/fake_gpu.h"
+#include "tests/support/eventually.h"
 
 namespace shirabe::suggestion::accelerator {
 namespace {
@@ -125,15 +126,6 @@ class Hang {
  private:
   std::string file_;
 };
-
-template <class Condition>
-bool Eventually(const Condition& condition) {
-  for (int i = 0; i < 20000; ++i) {
-    if (condition()) return true;
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
-  return false;
-}
 
 // Whether the first call is at work, and `waiting` others are not.
 bool IsBusy(const SharedGpu& gpu, int64_t waiting) { return gpu.counts().waiting == waiting; }

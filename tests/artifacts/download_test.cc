@@ -43,7 +43,7 @@ class DownloadTest : public AttackTest {
                      " deep/model; : > empty; cd $SHIRABE_CHECKPOINT_DIR; mkdir 7.tmp; cp ",
                      cli_.Path("large"), " 7.tmp/weights; mv 7.tmp 7; echo loss=$1"));
     ASSERT_LT(Create("red", Yaml(spec), kAdminToken), 300);
-    ASSERT_TRUE(cmd::Eventually([&] { return HasSucceeded("red", "left"); })) << server_->Err();
+    ASSERT_TRUE(Eventually([&] { return HasSucceeded("red", "left"); })) << server_->Err();
     fs::permissions(cli_.Write("token", kRedToken), fs::perms::owner_read);
   }
   cmd::Outcome Copy(const std::string& what, const std::string& to) {

@@ -70,8 +70,7 @@ TEST_F(ActorsTest, SubmitExperimentAndSendIntentRecordTheCallerAndNotWhatHeSays)
   ASSERT_TRUE(Send("forged", v1::Intent::SCALE, kRedToken).ok());
   ASSERT_TRUE(Send("forged", v1::Intent::PAUSE, kAdminToken).ok());
   ASSERT_TRUE(Send("forged", v1::Intent::STOP, kAdminToken).ok());
-  ASSERT_TRUE(
-      cmd::Eventually([&] { return Stored("forged").status().shirabe().has_stopped_by(); }));
+  ASSERT_TRUE(Eventually([&] { return Stored("forged").status().shirabe().has_stopped_by(); }));
   ASSERT_TRUE(Send("forged", v1::Intent::CANCEL, kRedToken).ok());  // it was the admin who did it
   const v1::ShirabeStatus ended = Stored("forged").status().shirabe();
   EXPECT_EQ(ended.created_by().name(), "user of red");
@@ -97,7 +96,7 @@ TEST_F(ActorsTest, OverHttpItIsTheCallerToo) {
   EXPECT_EQ(Stored("web").status().shirabe().created_by().name(), "user of red");
   EXPECT_EQ(Stored("web").status().shirabe().created_by().door(), "http");
   EXPECT_EQ(Http("POST /api/v1/namespaces/red/experiments/web:stop", kRedToken).status, 202);
-  ASSERT_TRUE(cmd::Eventually([&] { return Stored("web").status().shirabe().has_stopped_by(); }));
+  ASSERT_TRUE(Eventually([&] { return Stored("web").status().shirabe().has_stopped_by(); }));
   const std::string body = Http("GET /api/v1/namespaces/red/experiments/web", kRedToken).body;
   EXPECT_THAT(body, AllOf(HasSubstr("createdBy"), HasSubstr("stoppedBy")));
   EXPECT_THAT(body, Not(HasSubstr("somebody-else")));

@@ -148,7 +148,7 @@ TEST_F(ArtifactsAttackTest, ACheckpointOfLinksCopiesNothingOfTheServer) {
       "ln -s ",
       cli_.Path(""), " 3");
   EXPECT_LT(Apply(SpecWith("links", "{store: reds, checkpoints: true}", script)).status, 300);
-  EXPECT_TRUE(cmd::Eventually([&] { return HasSucceeded("red", "links"); })) << server_->Err();
+  EXPECT_TRUE(Eventually([&] { return HasSucceeded("red", "links"); })) << server_->Err();
   EXPECT_TRUE(fs::exists(cli_.Path("of-red/red/_/links/1/1/2/manifest.json")));
   EXPECT_FALSE(fs::exists(cli_.Path("of-red/red/_/links/1/1/1")));
   EXPECT_FALSE(fs::exists(cli_.Path("of-red/red/_/links/1/1/3")));
@@ -168,7 +168,7 @@ TEST_F(ArtifactsAttackTest, LinksInAStoreAreNotFollowed) {
       "echo loss=$1; cd $SHIRABE_CHECKPOINT_DIR; mkdir 1.tmp; echo x > "
       "1.tmp/model; mv 1.tmp 1";
   EXPECT_LT(Apply(SpecWith("links", "{store: reds, checkpoints: true}", script)).status, 300);
-  EXPECT_TRUE(cmd::Eventually([&] { return HasSucceeded("red", "links"); })) << server_->Err();
+  EXPECT_TRUE(Eventually([&] { return HasSucceeded("red", "links"); })) << server_->Err();
   EXPECT_TRUE(fs::is_empty(cli_.Path("of-blue")));
   const std::string events =
       Http("GET /api/v1/namespaces/red/experiments/links/events", kRedToken).body;
@@ -194,7 +194,7 @@ TEST_F(ArtifactsAttackTest, CredentialsAreToldNowhere) {
                    "; cat /proc/$PPID/environ /proc/$PPID/cmdline > ", cli_.Path("parent"),
                    "; cd $SHIRABE_CHECKPOINT_DIR; mkdir 1.tmp; echo x > 1.tmp/model; mv 1.tmp 1");
   EXPECT_LT(Apply(SpecWith("tell", "{store: reds, checkpoints: true}", script)).status, 300);
-  EXPECT_TRUE(cmd::Eventually([&] { return HasSucceeded("red", "tell"); })) << server_->Err();
+  EXPECT_TRUE(Eventually([&] { return HasSucceeded("red", "tell"); })) << server_->Err();
   const std::string events =
       Http("GET /api/v1/namespaces/red/experiments/tell/events", kRedToken).body;
   EXPECT_THAT(events, AllOf(HasSubstr("CheckpointsNotCopied"), HasSubstr("403")));
@@ -265,7 +265,7 @@ TEST_F(ArtifactsInClusterTest, WhoIsNoPodGetsNoUrl) {
   experiment["spec"]["shirabe"]["code"] = {{"store", "bucket"},
                                            {"package", "sha256:" + std::string(64, 'a')}};
   Apply(experiment);
-  ASSERT_TRUE(cmd::Eventually([&] { return JobsOf("victim").size() == 2; }));
+  ASSERT_TRUE(Eventually([&] { return JobsOf("victim").size() == 2; }));
   const std::string job = JobsOf("victim")[0].dump();
   EXPECT_THAT(job, AllOf(Not(HasSubstr("secret-in-a-file")), Not(HasSubstr("127.0.0.1:1/")),
                          Not(HasSubstr("X-Amz"))));

@@ -138,8 +138,7 @@ class ControllerAttackTest : public testing::Test {
                                       "--ready-file=" + ready};
     words.insert(words.end(), more.begin(), more.end());
     controller_ = cli_.Start(words);
-    ASSERT_TRUE(cmd::Eventually([&] { return std::filesystem::exists(ready); }))
-        << controller_->Err();
+    ASSERT_TRUE(Eventually([&] { return std::filesystem::exists(ready); })) << controller_->Err();
   }
 
   // Two trials at once. A test changes what it attacks.
@@ -165,7 +164,7 @@ class ControllerAttackTest : public testing::Test {
   }
   std::string AwaitCondition(const std::string& ns, const std::string& name) const {
     std::string said;
-    EXPECT_TRUE(cmd::Eventually([&] {
+    EXPECT_TRUE(Eventually([&] {
       said = ConditionOf(ns, name);
       return !said.empty();
     })) << controller_->Err();
@@ -184,7 +183,7 @@ class ControllerAttackTest : public testing::Test {
   void ExpectAlive() {
     const std::string name = "honest" + std::to_string(++honest_);
     Apply(Honest("blue", name));
-    EXPECT_TRUE(cmd::Eventually([&] { return JobsOf(name).size() == 2; })) << controller_->Err();
+    EXPECT_TRUE(Eventually([&] { return JobsOf(name).size() == 2; })) << controller_->Err();
   }
   // The program, run beside the controller's database.
   cmd::Outcome Beside(const std::vector<std::string>& words) { return cli_.Run(words); }

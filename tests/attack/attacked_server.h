@@ -51,7 +51,7 @@ class AttackTest : public testing::Test {
                                       ready,    "--token-file", tokens};
     words.insert(words.end(), more.begin(), more.end());
     server_ = cli_.Start(words);
-    ASSERT_TRUE(cmd::Eventually([&] { return std::filesystem::exists(ready); })) << server_->Err();
+    ASSERT_TRUE(Eventually([&] { return std::filesystem::exists(ready); })) << server_->Err();
     const auto json = nlohmann::json::parse(ReadFile(ready).value_or("{}"));
     grpc_ = json.value("grpc", "");
     katib_ = json.value("katib", "");
@@ -151,7 +151,7 @@ class AttackTest : public testing::Test {
     const std::string name = absl::StrCat("honest-", ++honest_);
     // Programs on the server's own machine are an administrator's.
     EXPECT_LT(Create("red", Spec(kHonestSpec, "red", name), kAdminToken), 300);
-    EXPECT_TRUE(cmd::Eventually([&] { return HasSucceeded("red", name); }, absl::Seconds(30)))
+    EXPECT_TRUE(Eventually([&] { return HasSucceeded("red", name); }, absl::Seconds(30)))
         << server_->Err();
   }
 

@@ -200,7 +200,7 @@ TEST_F(ChartsAttack, ValuesThatAreNoNumbersBreakNoReply) {
              absl::StrCat(R"({"metrics": {"loss": )", value, R"(}, "end": "completed"})"));
     ASSERT_EQ(told.status, 200) << told.body;
   }
-  ASSERT_TRUE(cmd::Eventually(
+  ASSERT_TRUE(Eventually(
       [&] { return HeadOf(Get(absl::StrCat(kRed, "/columns")).body).value("rows", 0) == 4; }));
   const WireReply columns = Get(absl::StrCat(kRed, "/columns?fields=objective,metric.loss"));
   EXPECT_TRUE(std::isnan(ValueOf(columns.body, "objective"))) << "no number is the best";
@@ -239,7 +239,7 @@ TEST_F(ChartsAttack, ReadersWhoDoNotReadHoldABoundedNumberOfBytes) {
   EXPECT_EQ(Get("/api/v1/summaries", kBlueToken).status, 200);
   EXPECT_EQ(Get(absl::StrCat(kRed, "/summary")).status, 200);
   readers.clear();
-  EXPECT_TRUE(cmd::Eventually([&] {
+  EXPECT_TRUE(Eventually([&] {
     Wire wire(http_port_);
     wire.Send(RequestText(absl::StrCat("GET ", kRed, "/columns"), kRedToken));
     return wire.ReadUntil("\r\n0\r\n\r\n");

@@ -262,7 +262,7 @@ TEST_F(CountsAttack, CallersWhoNeverTellTakeNoMoreThanTheirShare) {
     Shirabe()->Ask(As(kBlueToken).get(), ask, &asked).ok();
     EXPECT_EQ(asked.has_trial(), i < 5) << i;
   }
-  EXPECT_TRUE(cmd::Eventually([&] {
+  EXPECT_TRUE(Eventually([&] {
     return absl::StrContains(Get("blue", "polite").status().shirabe().waiting(),
                              "--max-parallel-trials 5");
   })) << Get("blue", "polite").status().shirabe().waiting();

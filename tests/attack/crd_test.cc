@@ -47,7 +47,7 @@ TEST_F(CrdAttackTest, HostPathNamesAnyFolderOfANode) {
   Json allowed = Honest("red", "allowed");
   allowed["spec"]["shirabe"]["checkpoint"]["volume"]["hostPath"] = "/mnt/checkpoints/red/";
   Apply(allowed);
-  EXPECT_TRUE(cmd::Eventually([&] { return JobsOf("allowed").size() == 2; }));
+  EXPECT_TRUE(Eventually([&] { return JobsOf("allowed").size() == 2; }));
   ExpectAlive();
 }
 
@@ -69,7 +69,7 @@ TEST_F(CrdAttackTest, SharedClaimShowsAnAttemptItsOwnFoldersOnly) {
   Json experiment = Honest("red", "shared");
   experiment["spec"]["shirabe"]["checkpoint"]["volume"]["claim"] = "checkpoints";
   Apply(experiment);
-  ASSERT_TRUE(cmd::Eventually([&] { return JobsOf("shared").size() == 2; })) << controller_->Err();
+  ASSERT_TRUE(Eventually([&] { return JobsOf("shared").size() == 2; })) << controller_->Err();
   for (const Json& job : JobsOf("shared")) {
     const Json& pod = job["spec"]["template"]["spec"];
     for (const Json& container : pod["containers"]) {
@@ -217,7 +217,7 @@ TEST_F(CrdAttackTest, CollectorsFileIsTheSidecarsSecret) {
         {"collector", {{"kind", "File"}}},
         {"source", {{"fileSystemPath", {{"path", path}, {"kind", "File"}}}}}};
     Apply(experiment);
-    EXPECT_TRUE(cmd::Eventually([&] {
+    EXPECT_TRUE(Eventually([&] {
       const cmd::Outcome told = Beside({"describe", name, "-n", "red"});
       return told.out.find("a path of the sidecar's own") != told.out.npos;
     })) << Beside({"describe", name, "-n", "red"}).out;
@@ -277,7 +277,7 @@ TEST_F(CrdAttackTest, TemplateOfAnotherKindOrForAnotherNamespace) {
   moved["spec"]["trialTemplate"]["trialSpec"]["metadata"] = {
       {"namespace", "kube-system"}, {"name", "../../x"}, {"generateName", "y"}};
   Apply(moved);
-  ASSERT_TRUE(cmd::Eventually([&] {
+  ASSERT_TRUE(Eventually([&] {
     return JobsOf("moved").size() == 2 || !ConditionOf("red", "moved").empty();
   })) << controller_->Err();
   for (const Json& job : JobsOf("moved")) {
@@ -310,7 +310,7 @@ TEST_F(CrdAttackTest, TrialsThatWouldBeMadeWithTheRightsOfAnotherNamespace) {
   spec["metadata"] = {{"namespace", "blue"}, {"annotations", annotations}};
   spec["spec"]["template"]["spec"]["serviceAccountName"] = "blue:shirabe-trials";
   Apply(moved);
-  ASSERT_TRUE(cmd::Eventually([&] {
+  ASSERT_TRUE(Eventually([&] {
     return JobsOf("moved").size() == 2 || !ConditionOf("red", "moved").empty();
   })) << controller_->Err();
   for (const std::string ns : {"red\r\nImpersonate-Group: system:masters", "red:x", "blue "}) {
@@ -340,7 +340,7 @@ TEST_F(CrdAttackTest, PrimaryContainerAndLabelsOfOurs) {
     from["trialSpec"]["spec"]["template"]["spec"]["containers"][0]["name"] = name;
     Apply(experiment);
     const std::string job = kube::NameOf(experiment);
-    EXPECT_TRUE(cmd::Eventually([&] {
+    EXPECT_TRUE(Eventually([&] {
       return !Beside({"get", "experiment", job, "-n", "red"}).out.empty() ||
              !ConditionOf("red", job).empty();
     }));
@@ -362,7 +362,7 @@ TEST_F(CrdAttackTest, PrimaryContainerAndLabelsOfOurs) {
 TEST_F(CrdAttackTest, ObjectsThatPretendToBeOurs) {
   StartController();
   Apply(Honest("blue", "victim"));
-  ASSERT_TRUE(cmd::Eventually([&] { return JobsOf("victim").size() == 2; }));
+  ASSERT_TRUE(Eventually([&] { return JobsOf("victim").size() == 2; }));
   const Json labels = {{"app.kubernetes.io/managed-by", "shirabe"},
                        {"katib.kubeflow.org/experiment", "victim"},
                        {"katib.kubeflow.org/trial", "victim-1"},
@@ -398,7 +398,7 @@ TEST_F(CrdAttackTest, ObjectsThatPretendToBeOurs) {
 TEST_F(CrdAttackTest, PodThatIsNoneOrAnothers) {
   StartController();
   Apply(Honest("red", "victim"));
-  ASSERT_TRUE(cmd::Eventually([&] { return JobsOf("victim").size() == 2; }));
+  ASSERT_TRUE(Eventually([&] { return JobsOf("victim").size() == 2; }));
   const auto stub = Pods();
   const std::string claims = R"({"kubernetes.io": {"pod": {"uid": "uid-101"}}})";
   const std::vector<std::string> tokens = {
@@ -442,7 +442,7 @@ TEST_F(CrdAttackTest, PodThatIsNoneOrAnothers) {
 TEST_F(CrdAttackTest, NamespaceOfTheSameNameShowsNothingOfTheOldOne) {
   StartController();
   Apply(Honest("red", "secret"));
-  ASSERT_TRUE(cmd::Eventually([&] { return JobsOf("secret").size() == 2; }));
+  ASSERT_TRUE(Eventually([&] { return JobsOf("secret").size() == 2; }));
   // As the cluster does it; the Experiment object and the pods went with it.
   cluster_.Remove("/api/v1/namespaces/red");
   cluster_.Remove(CollectionOf("red") + "/secret");
@@ -450,12 +450,12 @@ TEST_F(CrdAttackTest, NamespaceOfTheSameNameShowsNothingOfTheOldOne) {
     cluster_.Remove("/apis/batch/v1/namespaces/red/jobs/" + kube::NameOf(job));
   }
   MakeNamespace("red", "uid-of-another");
-  EXPECT_TRUE(cmd::Eventually([&] {
+  EXPECT_TRUE(Eventually([&] {
     return Beside({"get", "experiment", "secret", "-n", "red"}).code == 3;
   })) << Beside({"describe", "secret", "-n", "red"}).out
       << controller_->Err();
   Apply(Honest("red", "secret"));
-  EXPECT_TRUE(cmd::Eventually([&] { return JobsOf("secret").size() == 2; }))
+  EXPECT_TRUE(Eventually([&] { return JobsOf("secret").size() == 2; }))
       << ConditionOf("red", "secret") << controller_->Err();
 }
 
@@ -477,7 +477,7 @@ TEST_F(CrdAttackTest, ExperimentsWithoutAnObjectGoWithTheirNamespace) {
   ASSERT_EQ(made.code, 0) << made.err;
   cluster_.Remove("/api/v1/namespaces/red");
   MakeNamespace("red", "uid-of-another");
-  EXPECT_TRUE(cmd::Eventually([&] {
+  EXPECT_TRUE(Eventually([&] {
     return Beside({"get", "experiment", "asked", "-n", "red"}).code == 3;
   })) << controller_->Err();
 }

@@ -45,7 +45,7 @@ TEST_F(DoctorTest, WhatIsOpenIsNamed) {
   const std::string ready = cli_.Path("ready");
   server_ = cli_.Start({"serve", "--insecure", "--grpc", "127.0.0.1:0", "--http", "127.0.0.1:0",
                         "--ready-file", ready});
-  ASSERT_TRUE(cmd::Eventually([&] { return std::filesystem::exists(ready); })) << server_->Err();
+  ASSERT_TRUE(Eventually([&] { return std::filesystem::exists(ready); })) << server_->Err();
   const std::string grpc = json::parse(*ReadFile(ready))["grpc"].get<std::string>();
   chmod(cli_.state().c_str(), 0755);
   const auto findings = Findings({"--server", grpc});

@@ -34,7 +34,7 @@ class DownloadsAttack : public AttackTest {
         more + " echo loss=$1");
     if (!artifacts.empty()) spec.more = "shirabe: {artifacts: " + artifacts + "}";
     ASSERT_LT(Create("red", Yaml(spec), kAdminToken), 300);
-    ASSERT_TRUE(cmd::Eventually([&] { return HasSucceeded("red", "left"); })) << server_->Err();
+    ASSERT_TRUE(Eventually([&] { return HasSucceeded("red", "left"); })) << server_->Err();
   }
   service::WireReply Get(const std::string& rest, const std::string& token = kRedToken) const {
     return Http(absl::StrCat("GET ", kTrial, rest), token);

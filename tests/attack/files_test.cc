@@ -42,7 +42,7 @@ class FilesAttack : public AttackTest {
 
   // Both trials have ended.
   void AwaitEnd(const std::string& name) const {
-    EXPECT_TRUE(cmd::Eventually(
+    EXPECT_TRUE(Eventually(
         [&] {
           const auto trials = Trials(name);
           return trials.size() == 2 && trials[0].phase() >= v1::TRIAL_SUCCEEDED &&
@@ -71,8 +71,8 @@ class FilesAttack : public AttackTest {
     return Http("DELETE /api/v1/namespaces/red/experiments/" + name, kAdminToken).status / 100 == 2;
   }
   bool Gone(const std::string& name) const {
-    return cmd::Eventually([&] { return !std::filesystem::exists(TrialFolder(name)); },
-                           absl::Seconds(30));
+    return Eventually([&] { return !std::filesystem::exists(TrialFolder(name)); },
+                      absl::Seconds(30));
   }
   std::string TrialFolder(const std::string& name) const {
     return cli_.state() + "/trials/red/" + name;
@@ -106,7 +106,7 @@ TEST_F(FilesAttack, MetricsThatAreNoFileEndTheirTrialAndNothingElse) {
 TEST_F(FilesAttack, EightReadsOfALogThatIsAPipeBlockNobodyAndTheServerStillEnds) {
   Serve();
   Run("piped", absl::StrCat(kHere, "rm log; mkfifo log; sleep 60"));
-  ASSERT_TRUE(cmd::Eventually(
+  ASSERT_TRUE(Eventually(
       [&] { return std::filesystem::is_fifo(TrialFolder("piped") + "/piped-1/piped-1-a1/log"); }));
   std::vector<std::unique_ptr<service::Wire>> readers;
   for (int i = 0; i < 16; ++i) {
@@ -130,7 +130,7 @@ TEST_F(FilesAttack, ALogThatIsALinkShowsNoOtherFile) {
   Run("linked", absl::StrCat(kHere, "rm log; ln -s ", cli_.Path("secret"), " log; sleep 60"));
   Run("moved", absl::StrCat(kHere, "cd ..; mv $SHIRABE_TRIAL-a1 away; ln -s ",
                             cli_.Path("elsewhere"), " $SHIRABE_TRIAL-a1; sleep 60"));
-  ASSERT_TRUE(cmd::Eventually([&] {
+  ASSERT_TRUE(Eventually([&] {
     return std::filesystem::is_symlink(TrialFolder("linked") + "/linked-1/linked-1-a1/log") &&
            std::filesystem::is_symlink(TrialFolder("moved") + "/moved-1/moved-1-a1");
   }));
@@ -157,7 +157,7 @@ TEST_F(FilesAttack, PipesInPlaceOfRequestsAndRecordsDoNotHoldUpADeletion) {
   Serve();
   Run("control", absl::StrCat(kHere, "mkfifo control.json control.json.tmp reclaim resumed.json; ",
                               "touch done; sleep 60"));
-  ASSERT_TRUE(cmd::Eventually([&] {
+  ASSERT_TRUE(Eventually([&] {
     return std::filesystem::exists(TrialFolder("control") + "/control-1/control-1-a1/done");
   }));
   EXPECT_TRUE(Deleted("control"));
@@ -197,7 +197,7 @@ TEST_F(FilesAttack, ADeepRecordOfAResumeDoesNotEndTheNextServer) {
   Run("nested", absl::StrCat(kHere, "(printf '{\\\"resumed\\\":{\\\"a\\\":'; ",
                              "head -c 3000000 /dev/zero | tr '\\\\0' '[') >resumed.json; ",
                              "touch done; sleep 60"));
-  ASSERT_TRUE(cmd::Eventually([&] {
+  ASSERT_TRUE(Eventually([&] {
     return std::filesystem::exists(TrialFolder("nested") + "/nested-1/nested-1-a1/done");
   }));
   server_->Signal(SIGKILL);
@@ -256,7 +256,7 @@ TEST_F(FilesAttack, AServerInMemoryMakesItsToken) {
   const std::string ready = cli_.Path("ready-memory");
   server_ = cli_.Start({"serve", "--db", "memory:", "--grpc", "127.0.0.1:0", "--http",
                         "127.0.0.1:0", "--ready-file", ready});
-  ASSERT_TRUE(cmd::Eventually([&] { return std::filesystem::exists(ready); }, absl::Seconds(20)))
+  ASSERT_TRUE(Eventually([&] { return std::filesystem::exists(ready); }, absl::Seconds(20)))
       << server_->Err();
   const auto written = nlohmann::json::parse(ReadFile(ready).value_or("{}"));
   const std::string token = written.value("tokenFile", "");

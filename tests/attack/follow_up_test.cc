@@ -112,14 +112,13 @@ TEST_F(FollowUpAttackTest, IsReadByThoseOfItsNamespaceAndKeepsItsToken) {
              Followed("deploys", "echo hello; while [ ! -e " + gate + " ]; do sleep 0.05; done"),
              kAdminToken),
       300);
-  ASSERT_TRUE(
-      cmd::Eventually([&] { return StatusOf("deploys").phase() == v1::FOLLOW_UP_RUNNING; }));
+  ASSERT_TRUE(Eventually([&] { return StatusOf("deploys").phase() == v1::FOLLOW_UP_RUNNING; }));
   EXPECT_TRUE(StatusOf("deploys").attempt().empty()) << "who has the token may write as it";
   EXPECT_TRUE(Get("deploys", kBlueToken).metadata().name().empty());
   v1::LogChunk chunk;
   EXPECT_FALSE(Shirabe()->ReadLog(As(kBlueToken).get(), LogOf("deploys"), &chunk).ok());
   EXPECT_TRUE(chunk.text().empty());
-  ASSERT_TRUE(cmd::Eventually([&] {
+  ASSERT_TRUE(Eventually([&] {
     return Shirabe()->ReadLog(As(kRedToken).get(), LogOf("deploys"), &chunk).ok() &&
            chunk.text() == "hello\n";
   }));
@@ -139,8 +138,7 @@ TEST_F(FollowUpAttackTest, IsReadByThoseOfItsNamespaceAndKeepsItsToken) {
   EXPECT_THAT(answer.body, HasSubstr("\"bestTrialName\""));
   EXPECT_THAT(answer.body, Not(HasSubstr("\"attempt\"")));
   ASSERT_TRUE(WriteFileAtomic(gate, "").ok());
-  ASSERT_TRUE(
-      cmd::Eventually([&] { return StatusOf("deploys").phase() == v1::FOLLOW_UP_SUCCEEDED; }));
+  ASSERT_TRUE(Eventually([&] { return StatusOf("deploys").phase() == v1::FOLLOW_UP_SUCCEEDED; }));
   ExpectAlive();
 }
 
@@ -148,8 +146,7 @@ TEST_F(FollowUpAttackTest, IsReadByThoseOfItsNamespaceAndKeepsItsToken) {
 TEST_F(FollowUpAttackTest, IsNoTrialForThoseWhoKnowItsNumber) {
   Serve();
   ASSERT_LT(Create("red", Followed("ended", "true"), kAdminToken), 300);
-  ASSERT_TRUE(
-      cmd::Eventually([&] { return StatusOf("ended").phase() == v1::FOLLOW_UP_SUCCEEDED; }));
+  ASSERT_TRUE(Eventually([&] { return StatusOf("ended").phase() == v1::FOLLOW_UP_SUCCEEDED; }));
   v1::TrialRef key;
   key.set_namespace_("red");
   key.set_experiment("ended");

@@ -69,7 +69,7 @@ TEST_F(GrpcConnectionsAttack, OneAddressThatTakesAllItCanIsTurnedAway) {
     TimeOfACall(*Shirabe());
     // Those that have gone leave their room.
     crowd.clear();
-    EXPECT_TRUE(cmd::Eventually([&] {
+    EXPECT_TRUE(Eventually([&] {
       return !IsClosed(ConnectFrom(2, PortOf(door)), absl::Milliseconds(100));
     })) << door;
   }

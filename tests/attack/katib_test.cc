@@ -134,7 +134,7 @@ TEST_F(KatibAttackTest, GetSuggestionsEndsWithItsCallsAndStarvesNobody) {
   EXPECT_GE(exhausted, 8);  // at once: no more than 8 of one caller are even kept waiting
   // A step of the work may still be under way, a long one under a sanitizer; then there is silence,
   // well before the minute that the work may take for callers who are there.
-  EXPECT_TRUE(cmd::Eventually(
+  EXPECT_TRUE(Eventually(
       [this] {
         const int64_t ticks = Ticks();
         absl::SleepFor(absl::Seconds(1));

@@ -24,7 +24,7 @@ class KeysAttack : public AttackTest {
   void ServeWithTrials() {
     Serve();
     ASSERT_LT(Create("red", Spec(kHonestSpec, "red", "ran"), kAdminToken), 300);
-    ASSERT_TRUE(cmd::Eventually([&] { return HasSucceeded("red", "ran"); })) << server_->Err();
+    ASSERT_TRUE(Eventually([&] { return HasSucceeded("red", "ran"); })) << server_->Err();
     std::ofstream(cli_.Path("secret")) << kKeysSecret;
   }
 

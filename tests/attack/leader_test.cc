@@ -51,7 +51,7 @@ TEST_F(LeaderTest, AnApiServerThatIsAwayForTwelveSecondsEndsNothing) {
 
 TEST_F(LeaderTest, WhoeverLosesTheLeaseWaitsForItAndWritesNothing) {
   TakeLease("another");
-  ASSERT_TRUE(cmd::Eventually([&] {
+  ASSERT_TRUE(Eventually([&] {
     return controller_->Err().find("leadership was lost") != std::string::npos;
   })) << controller_->Err();
   Apply(Honest("red", "meanwhile"));
@@ -60,8 +60,7 @@ TEST_F(LeaderTest, WhoeverLosesTheLeaseWaitsForItAndWritesNothing) {
   EXPECT_EQ(Writes(), before);
   EXPECT_TRUE(Runs());
   TakeLease("");
-  EXPECT_TRUE(cmd::Eventually([&] { return JobsOf("meanwhile").size() == 2; }))
-      << controller_->Err();
+  EXPECT_TRUE(Eventually([&] { return JobsOf("meanwhile").size() == 2; })) << controller_->Err();
   ExpectAlive();
   EXPECT_TRUE(Runs());
 }

@@ -94,8 +94,8 @@ TEST_F(NotificationAttackTest, NoNameLeadsInside) {
   ServeEndpoints();
   ASSERT_TRUE(Submit(Wishing("inside", {"inside", "metadata", "open"})).ok());
   End("inside");
-  ASSERT_TRUE(cmd::Eventually([&] { return receiver_.Requests().size() == 1; }));
-  ASSERT_TRUE(cmd::Eventually([&] {
+  ASSERT_TRUE(Eventually([&] { return receiver_.Requests().size() == 1; }));
+  ASSERT_TRUE(Eventually([&] {
     int refused = 0;
     for (const auto& one : Notifications("inside")) refused += one.value("attempts", 0) > 0;
     return refused == 2;
@@ -121,7 +121,7 @@ TEST_F(NotificationAttackTest, WhatAUserWritesIsNoHeaderAndNoIdentity) {
   const grpc::Status submitted = Submit(request);
   if (submitted.ok()) {
     End("headers");
-    ASSERT_TRUE(cmd::Eventually([&] { return receiver_.Requests().size() == 1; }));
+    ASSERT_TRUE(Eventually([&] { return receiver_.Requests().size() == 1; }));
     const auto sent = receiver_.Requests()[0];
     EXPECT_TRUE(sent["signed"].get<bool>());
     EXPECT_EQ(sent["id"].get<std::string>().find_first_of("\r\n: "), std::string::npos);

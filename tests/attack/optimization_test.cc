@@ -56,7 +56,7 @@ class OptimizationAttackTest : public ControllerAttackTest {
     return text;
   }
   std::string Await(const std::string& name) const {
-    EXPECT_TRUE(cmd::Eventually([&] { return !Conditions(name).empty(); })) << controller_->Err();
+    EXPECT_TRUE(Eventually([&] { return !Conditions(name).empty(); })) << controller_->Err();
     return Conditions(name);
   }
   // Nothing is made for any of them, and it is said why, with these words.

@@ -28,7 +28,7 @@ class RacesTest : public AttackTest {
     const std::string ready = cli_.Path("second");
     second_ = cli_.Start({"serve", "--grpc", "127.0.0.1:0", "--http", "127.0.0.1:0", "--ready-file",
                           ready, "--token-file", WriteTokens()});
-    ASSERT_TRUE(cmd::Eventually([&] { return std::filesystem::exists(ready); })) << second_->Err();
+    ASSERT_TRUE(Eventually([&] { return std::filesystem::exists(ready); })) << second_->Err();
     const auto json = nlohmann::json::parse(ReadFile(ready).value_or("{}"));
     const std::string http = json.value("http", ":0");
     second_port_ = std::stoi(http.substr(http.rfind(':') + 1));
@@ -86,7 +86,7 @@ class RacesTest : public AttackTest {
                    Text("PUT " + One("one"), absl::StrCat("If-Match: \"", round, "\"\r\n"), body));
       });
       EXPECT_THAT(answers, ElementsAre(Pair(202, 1), Pair(412, kWriters - 1))) << round;
-      ASSERT_TRUE(cmd::Eventually([&] { return Generation("one") > round; })) << round;
+      ASSERT_TRUE(Eventually([&] { return Generation("one") > round; })) << round;
     }
     EXPECT_EQ(Generation("one"), rounds + 1) << "each round changed it once";
   }
@@ -161,7 +161,7 @@ TEST_F(RacesTest, OfManyPatchesWithoutAnETagNoneUndoesAnother) {
     }
   }
   EXPECT_THAT(answers, testing::Each(202));
-  ASSERT_TRUE(cmd::Eventually([&] { return Generation("one") == 5; })) << Generation("one");
+  ASSERT_TRUE(Eventually([&] { return Generation("one") == 5; })) << Generation("one");
   const auto spec = nlohmann::json::parse(Http("GET " + One("one"), kRedToken).body)["spec"];
   EXPECT_EQ(spec["maxTrialCount"], 50);
   EXPECT_EQ(spec["maxFailedTrialCount"], 7);
@@ -197,7 +197,7 @@ TEST_F(RacesTest, OfManyIntentsWithOneGenerationToTwoServersOneIsTaken) {
   EXPECT_THAT(answers,
               ElementsAre(Pair(static_cast<int>(grpc::StatusCode::OK), 1),
                           Pair(static_cast<int>(grpc::StatusCode::ABORTED), kWriters - 1)));
-  ASSERT_TRUE(cmd::Eventually([&] { return Generation("one") == 2; }));
+  ASSERT_TRUE(Eventually([&] { return Generation("one") == 2; }));
 }
 
 // attacks: gRPC shirabe.v1.Shirabe/ImportExperiment

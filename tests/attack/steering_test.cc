@@ -72,7 +72,7 @@ TEST_F(SteeringAttack, MarkupStaysTextAndItsAuthorIsTheCaller) {
   EXPECT_EQ(
       Post(":annotate", absl::StrCat(R"({"note": ")", markup, R"(", "addTags": ["<b>"]})")).status,
       202);
-  EXPECT_TRUE(cmd::Eventually([&] { return Get("").body.find(markup) != std::string::npos; }));
+  EXPECT_TRUE(Eventually([&] { return Get("").body.find(markup) != std::string::npos; }));
   EXPECT_THAT(Get("/events").body, HasSubstr("\"reason\":\"AnnotationChanged\""));
   EXPECT_THAT(Get("/events").body, HasSubstr("\"name\":\"user of red\""));
   EXPECT_THAT(Get("/events").body, Not(HasSubstr("script"))) << "an event tells no note";
@@ -109,8 +109,8 @@ TEST_F(SteeringAttack, OnlyATrialThatIsThereIsStopped) {
   EXPECT_EQ(Post("/trials/0:stop", "").status, 400);
   EXPECT_EQ(Post("/trials/1:stop", "", kBlueToken).status, 403);
   EXPECT_EQ(Post("/trials/1:stop", "").status, 202);
-  EXPECT_TRUE(cmd::Eventually(
-      [&] { return Get("/trials/1").body.find("StoppedByUser") != std::string::npos; }));
+  EXPECT_TRUE(
+      Eventually([&] { return Get("/trials/1").body.find("StoppedByUser") != std::string::npos; }));
   EXPECT_EQ(Post("/trials/1:stop", "").status, 202) << "again changes nothing";
   ExpectAlive();
 }
@@ -125,7 +125,7 @@ TEST_F(SteeringAttack, AFloodOfPointsStopsAtTheTrialsThatThereMayBe) {
     const int status = Post(":try", R"({"parameters": {"lr": 0.5}})").status;
     EXPECT_TRUE(status == 202 || status == 409 || status == 412) << status;
   }
-  EXPECT_TRUE(cmd::Eventually([&] { return Get("/trials/20").status == 200; }));
+  EXPECT_TRUE(Eventually([&] { return Get("/trials/20").status == 200; }));
   EXPECT_EQ(Get("/trials/21").status, 404);
   ExpectAlive();
 }

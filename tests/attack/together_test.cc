@@ -193,7 +193,7 @@ TEST_F(TogetherTest, HonestExperimentsSucceedUnderAllAttacks) {
   RecordProperty("livez_p99_ms", static_cast<int>(1000 * Percentile99(lives)));
   for (int i = 0; i < kHonest; ++i) {
     const std::string name = absl::StrCat("steady-", i);
-    EXPECT_TRUE(cmd::Eventually([&] { return HasSucceeded("red", name); })) << name;
+    EXPECT_TRUE(Eventually([&] { return HasSucceeded("red", name); })) << name;
     v1::ExperimentRef key;
     key.set_namespace_("red");
     key.set_name(name);

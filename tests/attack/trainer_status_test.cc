@@ -43,7 +43,7 @@ class TrainerStatusAttack : public AttackTest {
                      kAdminToken),
               300);
     for (int trial : {1, 2}) {
-      ASSERT_TRUE(cmd::Eventually([&] { return !Token(trial).empty() && Started(trial); }))
+      ASSERT_TRUE(Eventually([&] { return !Token(trial).empty() && Started(trial); }))
           << server_->Err();
     }
   }
@@ -70,7 +70,7 @@ class TrainerStatusAttack : public AttackTest {
 
   void Finish() {
     ASSERT_TRUE(WriteFileAtomic(cli_.Path("go"), "").ok());
-    ASSERT_TRUE(cmd::Eventually([&] { return HasSucceeded("red", "a"); })) << server_->Err();
+    ASSERT_TRUE(Eventually([&] { return HasSucceeded("red", "a"); })) << server_->Err();
   }
 
   double Best() const {
@@ -171,7 +171,7 @@ TEST_F(TrainerStatusAttack, WhatStandsInPlaceOfTheMetricsFileIsNotWritten) {
   RunTrials("case $SHIRABE_TRIAL in a-1) ln -s " + secret +
             " $SHIRABE_METRICS_FILE;; *) mkfifo $SHIRABE_METRICS_FILE;; esac; ");
   for (int trial : {1, 2}) {
-    ASSERT_TRUE(cmd::Eventually([&] {
+    ASSERT_TRUE(Eventually([&] {
       struct stat info;
       return lstat(File(trial, "metrics.jsonl").c_str(), &info) == 0 && !Token(trial).empty();
     }));
@@ -180,7 +180,7 @@ TEST_F(TrainerStatusAttack, WhatStandsInPlaceOfTheMetricsFileIsNotWritten) {
     EXPECT_EQ(status, 401) << "only that of an attempt that has been ended for it";
     const std::string path = absl::StrCat("experiments/a/trials/", trial, "/attempts");
     // Its token goes before its end is recorded.
-    EXPECT_TRUE(cmd::Eventually([&] {
+    EXPECT_TRUE(Eventually([&] {
       const std::string attempts = Http("GET /api/v1/namespaces/red/" + path, kAdminToken).body;
       return attempts.find("\"cause\":\"app-error\"") != std::string::npos;
     })) << path;
@@ -217,7 +217,7 @@ TEST_F(TrainerStatusAttack, AfterKillMinusNineTheNextServerListensWhereTheProgra
   server_->Signal(SIGKILL);
   server_->Wait();
   Serve();
-  ASSERT_TRUE(cmd::Eventually([&] { return Post(1, Token(1), LossAt(2, "0.375")).status == 200; }))
+  ASSERT_TRUE(Eventually([&] { return Post(1, Token(1), LossAt(2, "0.375")).status == 200; }))
       << server_->Err();
   EXPECT_EQ(Post(1, "stolen", LossAt(3, "-100")).status, 401);
   EXPECT_EQ(Post(1, Token(1), LossAt(4, "0.25")).status, 200);

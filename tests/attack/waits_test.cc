@@ -125,7 +125,7 @@ TEST_F(WaitsAttack, MoreAsksThanOneCallerMayHave) {
       return ask->ReadUntil("429 Too Many", absl::ZeroDuration());
     });
   };
-  EXPECT_TRUE(cmd::Eventually(
+  EXPECT_TRUE(Eventually(
       [&] {
         for (auto& ask : asks) (void)ask->ReadUntil("429 Too Many", absl::Milliseconds(2));
         return count_refused() >= 44;
@@ -140,7 +140,7 @@ TEST_F(WaitsAttack, MoreAsksThanOneCallerMayHave) {
   EXPECT_LT(LongestTell(), absl::Seconds(1));
   // Those who leave make room.
   asks.clear();
-  EXPECT_TRUE(cmd::Eventually([&] {
+  EXPECT_TRUE(Eventually([&] {
     return Http(absl::StrCat("POST ", kRedTenant, ":ask"), kRedToken,
                 R"({"caller": "later", "waitSeconds": 0.1})")
                .status == 200;
@@ -155,7 +155,7 @@ TEST_F(WaitsAttack, AwaitChangeBySixHundred) {
   {
     CallsWaits calls;
     for (int i = 0; i < 600; ++i) calls.AwaitChange(*stubs[static_cast<size_t>(i) % 10], kRedToken);
-    EXPECT_TRUE(cmd::Eventually([&] { return calls.refused() == 600 - 256; }, absl::Seconds(10)))
+    EXPECT_TRUE(Eventually([&] { return calls.refused() == 600 - 256; }, absl::Seconds(10)))
         << calls.refused();
     EXPECT_THAT(calls.refusal(), HasSubstr("256 waiting calls"));
     for (int i = 0; i < 5; ++i) {
@@ -170,7 +170,7 @@ TEST_F(WaitsAttack, AwaitChangeBySixHundred) {
     EXPECT_LT(LongestTell(), absl::Seconds(1));
   }
   // Those who leave make room.
-  EXPECT_TRUE(cmd::Eventually([&] {
+  EXPECT_TRUE(Eventually([&] {
     v1::AwaitChangeRequest request;
     request.set_after(int64_t{1} << 60);
     request.mutable_patience()->set_nanos(1000);

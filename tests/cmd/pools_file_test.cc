@@ -1,5 +1,5 @@
 // The controller's pools while an administrator changes them.
-#include "cmd/pools_file.h"
+#include "cmd/controller_options.h"
 
 #include <gtest/gtest.h>
 #include <stdlib.h>

@@ -8,7 +8,7 @@
 
 #include "base/cancellation.h"
 #include "suggestion/accelerator/gpu_setting.h"
-#include "suggestion/gp/accelerated_engine.h"
+#include "suggestion/gp/engine_choice.h"
 #include "tests/accelerator/fake_gpu.h"
 #include "tests/suggestion/gp_data.h"
 

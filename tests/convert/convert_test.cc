@@ -11,7 +11,7 @@
 #include "base/file_io.h"
 #include "convert/conversion.h"
 #include "convert/machine_types.h"
-#include "convert/report_text.h"
+#include "convert/report.h"
 #include "experiment/spec/parse_spec.h"
 #include "google/protobuf/util/message_differencer.h"
 #include "tests/support/paths.h"

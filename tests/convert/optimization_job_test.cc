@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "base/file_io.h"
-#include "convert/report_text.h"
+#include "convert/report.h"
 #include "experiment/spec/message_tree.h"
 #include "experiment/spec/parse_spec.h"
 #include "tests/support/paths.h"

@@ -1,5 +1,5 @@
 // The file of --notifications, as far as its text goes; what its entries name: tests/notify.
-#include "experiment/spec/endpoints_file.h"
+#include "experiment/spec/server_files.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -19,6 +19,7 @@
 #include "suggestion/remote/remote_algorithm_table.h"
 #include "tests/experiment/counting_store.h"
 #include "tests/experiment/specs.h"
+#include "tests/support/eventually.h"
 #include "tests/support/small_spec.h"
 
 namespace shirabe::experiment {
@@ -76,10 +77,6 @@ class IdleTest : public testing::Test {
     ASSERT_TRUE(sent.ok()) << sent;
   }
   v1::Experiment Get(const ExperimentKey& key) { return store_.GetExperiment(key)->record; }
-  static bool Eventually(const std::function<bool()>& condition) {
-    for (int i = 0; i < 1000 && !condition(); ++i) Pause(absl::Milliseconds(10));
-    return condition();
-  }
 
   // Nothing is written for a while that is longer than any interval of the past was, and no more
   // looks than `passes` are taken.

@@ -1,4 +1,4 @@
-#include "experiment/spec/node_pools_file.h"
+#include "experiment/spec/server_files.h"
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"

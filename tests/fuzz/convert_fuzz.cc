@@ -5,7 +5,7 @@
 
 #include "base/status.h"
 #include "convert/conversion.h"
-#include "convert/report_text.h"
+#include "convert/report.h"
 #include "experiment/spec/parse_spec.h"
 
 namespace {

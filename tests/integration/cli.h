@@ -4,7 +4,6 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
-#include <poll.h>
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -21,6 +20,7 @@
 
 #include "base/clock.h"
 #include "base/file_io.h"
+#include "tests/support/eventually.h"
 
 extern char** environ;
 
@@ -31,17 +31,6 @@ struct Outcome {
   std::string out;
   std::string err;
 };
-
-// Whether it became true within the time, asking again and again.
-inline bool Eventually(const std::function<bool()>& condition,
-                       absl::Duration patience = absl::Seconds(60)) {
-  const absl::Duration deadline = RealClock()->Monotonic() + patience;
-  while (!condition()) {
-    if (RealClock()->Monotonic() > deadline) return false;
-    poll(nullptr, 0, 10);
-  }
-  return true;
-}
 
 class Running {
  public:

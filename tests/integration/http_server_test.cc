@@ -15,6 +15,7 @@
 #include "service/http/http_server.h"
 #include "tests/integration/http_wire.h"
 #include "tests/service/http_fixture.h"
+#include "tests/support/eventually.h"
 
 namespace shirabe::service {
 namespace {
@@ -40,15 +41,6 @@ class HttpServerTest : public testing::Test {
     return wire.Send(Request("GET /version")) && wire.ReadReply().status == 200;
   }
   double Connections() const { return http_.metrics().Value("shirabe_http_connections", {}); }
-  bool Eventually(const std::function<bool()>& holds) {
-    const absl::Duration deadline = RealClock()->Monotonic() + absl::Seconds(20);
-    ShutdownWait patience;
-    while (!holds()) {
-      if (RealClock()->Monotonic() > deadline) return false;
-      patience.Wait(absl::Milliseconds(5));
-    }
-    return true;
-  }
 
   HttpFixture http_;
   std::unique_ptr<HttpServer> server_;

@@ -1,4 +1,4 @@
-#include "kube/client_options.h"
+#include "kube/transport.h"
 
 #include <gtest/gtest.h>
 

@@ -13,6 +13,7 @@
 #include "absl/strings/str_split.h"
 #include "service/common/store_metrics.h"
 #include "tests/service/http_fixture.h"
+#include "tests/support/eventually.h"
 #include "tests/support/paths.h"
 
 namespace shirabe::service {
@@ -127,12 +128,6 @@ class StoreMetricsTest : public testing::Test {
     clock_.Advance(absl::Seconds(2));
     return http_.metrics().Text();
   }
-  // What the hub tells comes by another thread.
-  static bool Comes(const std::function<bool()>& condition) {
-    const absl::Duration deadline = RealClock()->Monotonic() + absl::Seconds(20);
-    while (!condition() && RealClock()->Monotonic() < deadline) Pause(absl::Milliseconds(5));
-    return condition();
-  }
   double Value(const char* family, const Labels& labels) {
     return http_.metrics().Value(family, labels);
   }
@@ -170,7 +165,7 @@ TEST_F(StoreMetricsTest, CountsAttemptsByTheirEnd) {
   const auto store = Make();
   http_.Create("a", "one");
   http_.RunTrials("a", "one", 2);
-  EXPECT_TRUE(Comes([&] { return Value("shirabe_attempts_total", {"a", "completed"}) >= 2; }));
+  EXPECT_TRUE(Eventually([&] { return Value("shirabe_attempts_total", {"a", "completed"}) >= 2; }));
   EXPECT_EQ(Value("shirabe_attempts_total", {"a", "completed"}), 2);
   EXPECT_EQ(Value("shirabe_trial_queue_wait_seconds", {"a"}), 2);
   EXPECT_EQ(Value("shirabe_metric_ingest_points_total", {"a"}), 2);
@@ -187,7 +182,7 @@ TEST_F(StoreMetricsTest, OfTheProcessAloneItSaysNothingOfTheStore) {
   });
   http_.Create("a", "one");
   http_.RunTrials("a", "one", 2);
-  EXPECT_TRUE(Comes([&] { return told.load(); }));
+  EXPECT_TRUE(Eventually([&] { return told.load(); }));
   http_.hub().Unlisten(listener);
   const std::string text = Text();
   EXPECT_THAT(text, Not(HasSubstr("\nkatib_")));

@@ -8,18 +8,10 @@
 #include <latch>
 
 #include "tests/service/http_fixture.h"
+#include "tests/support/eventually.h"
 
 namespace shirabe::service {
 namespace {
-
-bool Eventually(const std::function<bool()>& holds) {
-  const absl::Duration deadline = RealClock()->Monotonic() + absl::Seconds(20);
-  while (!holds()) {
-    if (RealClock()->Monotonic() > deadline) return false;
-    Pause(absl::Milliseconds(1));
-  }
-  return true;
-}
 
 TEST(WorkersTest, OneCallerTakesOnlyAPartOfTheThreads) {
   std::latch gate(1);

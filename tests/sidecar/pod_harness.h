@@ -20,21 +20,13 @@
 #include "base/timestamp.h"
 #include "proto/shirabe/v1/pod.grpc.pb.h"
 #include "sidecar/pod_config.h"
+#include "tests/support/eventually.h"
 #include "trial/file_layout.h"
 #include "trial/pod/file_mirror.h"
 
 namespace shirabe::sidecar {
 
 inline const AttemptKey kKey = {{{"default", "exp"}, 1}, 1};
-
-// Waits, for at most a minute, until it is true.
-inline bool Eventually(const std::function<bool()>& condition) {
-  for (int i = 0; i < 6000; ++i) {
-    if (condition()) return true;
-    Pause(absl::Milliseconds(10));
-  }
-  return false;
-}
 
 class Folder {
  public:

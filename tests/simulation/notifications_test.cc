@@ -14,7 +14,7 @@
 #include "experiment/conditions.h"
 #include "experiment/reconciler.h"
 #include "experiment/spec/parse_spec.h"
-#include "experiment/state/notification_body.h"
+#include "experiment/state/notification.h"
 #include "experiment/submission.h"
 #include "tests/simulation/faulty_store.h"
 #include "tests/simulation/late_pool.h"

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <limits>
 
-#include "suggestion/analysis/ablation.h"
 #include "suggestion/analysis/fitted_history.h"
+#include "suggestion/analysis/importance.h"
 #include "suggestion/analysis/partial_dependence.h"
 #include "tests/suggestion/analysis_data.h"
 

@@ -37,7 +37,7 @@ struct Refusal {
 constexpr Refusal kRefusals[] = {
     {R"(\batomic\w*\s*\(|\bcuda::)", "an atomic: sums have a fixed order"},
     {R"(\bcooperative_groups\b|\bthis_grid\b|\bcg::)", "cooperative groups"},
-    {R"(<<<)", "a launch that is not Launch of portable.h"},
+    {R"(<<<)", "a launch that is not Launch of tile.h"},
     {R"(\basm\b)", "machine code"},
     {R"(\btex[123]D\w*|\bsurf[123]D\w*|\btexture\s*<|\bcudaTextureObject_t\b)", "a texture"},
     {R"(\bcuda[A-Z]\w*\s*\()", "a function of CUDA's runtime: use suggestion/gpu/runtime.h"},

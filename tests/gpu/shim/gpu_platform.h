@@ -1,4 +1,4 @@
-// suggestion/gpu/portable.h on the processor, by g++: kernels are functions, and each thread of a
+// suggestion/gpu/tile.h on the processor, by g++: kernels are functions, and each thread of a
 // block is a fibre that runs to its next barrier. Their order is shuffled (tests/gpu/shim/shim.h).
 // Blocks run one after the other, so that shared memory can be static; it is filled with NaN
 // before each.
