@@ -9,7 +9,6 @@
 #include "base/text/did_you_mean.h"
 #include "experiment/spec/algorithm_setup.h"
 #include "experiment/state/shared_history.h"
-#include "suggestion/analysis/ablation.h"
 #include "suggestion/analysis/importance.h"
 #include "suggestion/processor_level.h"
 #include "trial/trial_template.h"

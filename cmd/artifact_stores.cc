@@ -9,7 +9,7 @@
 #include "base/file_io.h"
 #include "base/registry.h"
 #include "cmd/terminal.h"
-#include "experiment/spec/stores_file.h"
+#include "experiment/spec/server_files.h"
 
 namespace shirabe::cmd {
 namespace {

@@ -4,7 +4,6 @@
 #include <signal.h>
 #include <spawn.h>
 #include <unistd.h>
-
 #include <cstdio>
 #include <filesystem>
 
@@ -13,12 +12,12 @@
 #include "base/clock.h"
 #include "base/file_io.h"
 #include "client/state_location.h"
-#include "cmd/forwarding_client.h"
 #include "service/common/authorization.h"
 
 extern char** environ;
 
 namespace shirabe::cmd {
+
 namespace {
 
 // The last word of the first line.
@@ -160,6 +159,37 @@ void RunPage::StayUntilInterrupted(Interrupts& interrupts) const {
   Hint("the page stays until Ctrl-C");
   while (interrupts.Wait(kRunPagePoll) == 0) {
   }
+}
+
+Status ForwardingClient::Call(const client::Method& method,
+                              const google::protobuf::Message& request, const client::Sink& sink) {
+  return client_.Call(method, request, sink);
+}
+
+std::string ForwardingClient::LogLocation(const AttemptKey& key) {
+  return client_.LogLocation(key);
+}
+
+Status ForwardingClient::DeleteExperiment(const v1::DeleteRequest& request,
+                                          const client::Wait& wait) {
+  return client_.DeleteExperiment(request, wait);
+}
+
+StatusOr<std::unique_ptr<experiment::Controller>> ForwardingClient::MakeController(
+    client::ExecutionOptions /*machines*/, int /*workers*/) {
+  return absl::UnimplementedError("the dashboard runs no experiments");
+}
+
+Status ForwardingClient::CheckToken(const TrialKey& /*key*/, const std::string& /*token*/) {
+  return absl::PermissionDeniedError("trials do not report to the dashboard");
+}
+
+db::Store& ForwardingClient::store() {
+  CheckFailed(__FILE__, __LINE__, "the dashboard's client has no store");
+}
+
+schedule::ScheduleRecords& ForwardingClient::schedules() {
+  CheckFailed(__FILE__, __LINE__, "the dashboard's client has no schedules of its own");
 }
 
 }  // namespace shirabe::cmd

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/clock.h"
 #include "cmd/terminal.h"
 #include "cmd/verb_flags.h"
 #include "view/record_json.h"
@@ -18,12 +19,25 @@ namespace shirabe::cmd {
 // Of one call that waits for changes of what is listed.
 inline constexpr absl::Duration kMaxWatchWait = absl::Minutes(1);
 
-view::RowStyle StyleOf(const ListFlags& flags);
+inline view::RowStyle StyleOf(const ListFlags& flags) {
+  return {.now = RealClock()->Now(),
+          .wide = flags.output == "wide",
+          .with_namespace = flags.all_namespaces};
+}
 
 // Prints one object, or a List of them, as the flags want it: only for -o json and yaml.
-void PrintTree(const ListFlags& flags, const view::Json& tree);
-void PrintTrees(const ListFlags& flags, const std::vector<view::Json>& trees);
-bool WantsTree(const ListFlags& flags);
+inline bool WantsTree(const ListFlags& flags) {
+  return flags.output == "json" || flags.output == "yaml";
+}
+inline void PrintTree(const ListFlags& flags, const view::Json& tree) {
+  Out(flags.output == "json" ? view::PrintJson(tree) : view::PrintYaml(tree));
+}
+inline void PrintTrees(const ListFlags& flags, const std::vector<view::Json>& trees) {
+  view::ListWriter writer(flags.output == "yaml");
+  Out(writer.Begin());
+  for (const view::Json& tree : trees) Out(writer.Item(tree));
+  Out(writer.End());
+}
 
 // How a record becomes cells, a tree and a name.
 template <class Record>

@@ -9,9 +9,8 @@
 #include "base/file_io.h"
 #include "client/import_batch.h"
 #include "cmd/terminal.h"
-#include "convert/report_text.h"
-#include "experiment/spec/endpoints_file.h"
-#include "experiment/spec/node_pools_file.h"
+#include "convert/report.h"
+#include "experiment/spec/server_files.h"
 #include "notify/endpoints.h"
 
 namespace shirabe::cmd {

@@ -1,7 +1,8 @@
-// Gathers what becomes of the fields of one file, and what is wrong with them. Used by the readers
-// of formats; one file, one object, one thread.
+// What becomes of the fields of one file, and what is wrong with them: gathered by the readers of
+// formats, and said to people and programs.
 #pragma once
 
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,7 @@ struct Target {
   std::string value = {};
 };
 
+// One file, one object, one thread.
 class Report {
  public:
   void Taken(const Place& place, Target target);
@@ -45,5 +47,19 @@ class Report {
   std::vector<Note> notes_;
   std::vector<experiment::Finding> findings_;
 };
+
+// What became of each field of a file, for people and for programs. Pure functions.
+std::string OutcomeWord(Outcome outcome);
+
+// "14 fields taken, 2 changed, 3 left out"
+std::string Summary(const Conversion& conversion);
+
+// A line for each field:
+//   config.yaml:4:11: left out: trainingInput.region: trials run where the cluster stands
+std::string ReportLines(const Conversion& conversion, const std::string& file);
+
+// {file, format, taken, changed, leftOut, fields: [{field, line, column, outcome, became, value,
+// remark}]}; what a field does not have is left out.
+nlohmann::ordered_json ReportJson(const Conversion& conversion, const std::string& file);
 
 }  // namespace shirabe::convert

@@ -15,7 +15,7 @@
 #include "base/timestamp.h"
 #include "experiment/conditions.h"
 #include "experiment/spec/field_rules.h"
-#include "experiment/state/notification_body.h"
+#include "experiment/state/notification.h"
 
 namespace shirabe::experiment {
 namespace {

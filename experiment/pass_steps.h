@@ -13,7 +13,7 @@
 #include "experiment/state/algorithm_workers.h"
 #include "experiment/state/budget.h"
 #include "experiment/state/experiment_state.h"
-#include "experiment/state/notification_ticket.h"
+#include "experiment/state/notification.h"
 #include "experiment/state/pass_delta.h"
 #include "metrics/collector.h"
 #include "trial/executor.h"

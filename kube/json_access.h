@@ -8,6 +8,7 @@
 #include <string>
 
 #include "base/text/json_fields.h"
+#include "base/text/json_text.h"
 
 namespace shirabe::kube {
 
@@ -23,14 +24,24 @@ inline std::string VersionOf(const Json& object) {
 }
 
 // As the API server takes it: what is no UTF-8 becomes a replacement character.
-std::string Dump(const Json& value);
+inline std::string Dump(const Json& value) { return JsonText(value); }
 
 // The status of that container of a pod, whichever list it is in (a native sidecar's is with the
 // init containers').
-const Json& ContainerStatus(const Json& pod, const std::string& container);
+inline const Json& ContainerStatus(const Json& pod, const std::string& container) {
+  const Json& status = At(pod, "status");
+  for (const char* list : {"containerStatuses", "initContainerStatuses"}) {
+    const Json& found = Named(At(status, list), container);
+    if (!found.is_null()) return found;
+  }
+  static const Json null;
+  return null;
+}
 
 // The entry of status.conditions of that type; null if there is none, whatever its status.
-const Json& Condition(const Json& object, const std::string& type);
+inline const Json& Condition(const Json& object, const std::string& type) {
+  return ItemBy(At(object, {"status", "conditions"}), "type", type);
+}
 
 // A line of a watch. kBookmark has an object with nothing but its resource version.
 struct WatchEvent {

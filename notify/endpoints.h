@@ -18,7 +18,7 @@ namespace shirabe::notify {
 // with a letter or digit.
 Status ValidateEndpointName(std::string_view name);
 
-// What was read of a file with defaults (experiment/spec/endpoints_file.h). kInvalidArgument, with
+// What was read of a file with defaults (experiment/spec/server_files.h). kInvalidArgument, with
 // the entry, and nothing changes: a URL that is not one, a secret that is missing or too short.
 Status SetEndpoints(v1::NotificationEndpoints endpoints);
 

@@ -252,7 +252,7 @@ StatusOr<std::string> PrepareTrainerEndpoint(const Pod& pod) {
   return absl::StrCat(lines, "KUBEFLOW_TRAINER_SERVER_CA_CERT=", ca_file, "\n");
 }
 
-// Before what the image or the template has there (trial/supervisor/container.h).
+// Before what the image or the template has there (trial/supervisor/system.h).
 std::string CodeLines(const Pod& pod) {
   const std::string& digest = pod.config.code();
   return digest.empty() ? "" : absl::StrCat("PYTHONPATH+=", pod.root, "/code/", digest, "\n");

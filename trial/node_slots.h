@@ -22,7 +22,7 @@ namespace shirabe::trial {
 
 class NodeSlots {
  public:
-  // Of pools that experiment/spec/node_pools_file.h finds no fault with.
+  // Of pools that experiment/spec/server_files.h finds no fault with.
   explicit NodeSlots(const v1::NodePools& pools);
 
   // Without pools there is nothing to give out, and no limit: none of the below is called.

@@ -4,7 +4,6 @@
 // ablation.
 #include <benchmark/benchmark.h>
 
-#include "suggestion/analysis/ablation.h"
 #include "suggestion/analysis/importance.h"
 #include "suggestion/processor_level.h"
 #include "tests/suggestion/analysis_data.h"

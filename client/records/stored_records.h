@@ -13,8 +13,15 @@
 namespace shirabe::client {
 
 // Of an experiment that is submitted, status.shirabe.createdBy says it.
-v1::Experiment WithActor(const v1::Actor& actor, v1::Experiment experiment);
-v1::Intent WithActor(const v1::Actor& actor, v1::Intent intent);
+inline v1::Experiment WithActor(const v1::Actor& actor, v1::Experiment experiment) {
+  const bool named = !experiment.status().shirabe().created_by().name().empty();
+  if (!named) *experiment.mutable_status()->mutable_shirabe()->mutable_created_by() = actor;
+  return experiment;
+}
+inline v1::Intent WithActor(const v1::Actor& actor, v1::Intent intent) {
+  if (intent.actor().name().empty()) *intent.mutable_actor() = actor;
+  return intent;
+}
 
 // What a store reads, without the revisions, which only writers need. Used by the client over a
 // store. Pure functions.

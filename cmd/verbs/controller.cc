@@ -15,7 +15,6 @@
 #include "client/state_location.h"
 #include "cmd/controller_options.h"
 #include "cmd/listen_options.h"
-#include "cmd/pools_file.h"
 #include "cmd/server_identity.h"
 #include "cmd/session.h"
 #include "cmd/terminal.h"

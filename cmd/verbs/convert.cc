@@ -12,7 +12,7 @@
 #include "cmd/verb.h"
 #include "cmd/verb_flags.h"
 #include "convert/optimization_job.h"
-#include "convert/report_text.h"
+#include "convert/report.h"
 #include "experiment/spec/message_tree.h"
 
 namespace shirabe::cmd {

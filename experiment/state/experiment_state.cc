@@ -4,7 +4,7 @@
 
 #include "base/text/number.h"
 #include "experiment/state/algorithm_workers.h"
-#include "experiment/state/notification_ticket.h"
+#include "experiment/state/notification.h"
 
 namespace shirabe::experiment {
 namespace {

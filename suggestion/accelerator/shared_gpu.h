@@ -25,7 +25,7 @@
 #include "base/clock.h"
 #include "base/mutex.h"
 #include "suggestion/accelerator.h"
-#include "suggestion/accelerator/gpu_session.h"
+#include "suggestion/accelerator/gpu_library.h"
 
 namespace shirabe::suggestion::accelerator {
 

@@ -1,6 +1,5 @@
 // The analyses of suggestion/analyses.h: each fits the model, and looks at its functions.
 #include "suggestion/analyses.h"
-#include "suggestion/analysis/ablation.h"
 #include "suggestion/analysis/fitted_history.h"
 #include "suggestion/analysis/importance.h"
 #include "suggestion/analysis/partial_dependence.h"

@@ -6,6 +6,7 @@
 
 #include <memory>
 
+#include "suggestion/accelerator.h"
 #include "suggestion/gp/engine.h"
 
 namespace shirabe::suggestion::gp {
@@ -38,5 +39,11 @@ void ScoreBy(EngineKind kind, Posterior& posterior);
 
 // Whether it pays, where there is one. Asks nothing of the machine.
 bool AcceleratorPays(const LearnSize& size);
+
+// A Gaussian process on an accelerator, in the terms of this folder: L-BFGS here, one evaluation of
+// all fits there; L⁻¹ is copied back, so that whatever the accelerator does not do, or can no
+// longer do, goes on here. Any thread.
+std::unique_ptr<Engine> MakeAcceleratedEngine(
+    std::shared_ptr<Accelerator> accelerator);  // shared: by what is on it
 
 }  // namespace shirabe::suggestion::gp

@@ -1,11 +1,24 @@
-// What kernels share: how the 256 threads of a block divide a tile of 64 × 64, the product of two
-// tiles, and sums over a block in a fixed order. Include in .cu files only.
+// What kernels share: what they use of a GPU, how the 256 threads of a block divide a tile of 64 ×
+// 64, the product of two tiles, and sums over a block in a fixed order. Include in .cu files only.
 #pragma once
 
-#include "suggestion/gpu/portable.h"
+#include <gpu_platform.h>
+
 #include "suggestion/gpu/stages.h"
 
 namespace shirabe::suggestion::gpu {
+
+// All that kernels use of a GPU, so that the same sources run on one and, in the tests, on the
+// processor. gpu_platform.h is that of suggestion/gpu/cuda (nvcc) or of tests/gpu/shim (g++),
+// whichever the build's include path has, and brings
+//
+//   __global__, __device__, __shared__ (of fixed size), __syncthreads(), UNROLL before a loop
+//   __launch_bounds__(), threadIdx.x, blockIdx, dim3
+//   Launch(kernel, grid, arguments…): blocks of kThreads threads, one launch after another
+//
+// Kernels use nothing else of CUDA: no warp intrinsics, no atomics, no textures (tests/tidy).
+// What the code around them needs is in suggestion/gpu/runtime.h.
+constexpr int kThreads = kBlockThreads;
 
 // A thread has 4 × 4 elements of a tile: rows row + 16 a, columns column + 16 b.
 constexpr int kSide = 16, kEach = 4;

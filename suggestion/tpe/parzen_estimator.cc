@@ -53,9 +53,9 @@ Share ShareOf(const Axis& axis, uint64_t level) {
 // log ∫ φ((x-μ)/σ)/σ over the share. One far narrower than the kernel has the mass of its middle;
 // the difference of two Φ would cancel there.
 double LogMass(Share share, double centre, double sigma) {
-  constexpr double kNarrow = 0.05;  // the error of the middle is (width / σ)² / 24 of the mass
+  constexpr double kNarrowShare = 0.05;  // the error of the middle is (width / σ)² / 24 of the mass
   const double width = share.to - share.from;
-  if (width < kNarrow * sigma) {
+  if (width < kNarrowShare * sigma) {
     const double z = ((share.from + share.to) / 2 - centre) / sigma;
     return std::log(width / (sigma * std::sqrt(2 * std::numbers::pi))) - z * z / 2;
   }

@@ -108,7 +108,7 @@ std::vector<std::string> Assignments(const std::map<std::string, std::string>& e
   return env;
 }
 
-// As trial/supervisor/init_steps.h says.
+// As trial/supervisor/command.h says.
 std::string StepsText(const std::vector<SpawnStep>& steps) {
   std::string text;
   const auto add = [&text](const std::string& part) { text.append(part.c_str(), part.size() + 1); };

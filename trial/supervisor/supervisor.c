@@ -28,12 +28,12 @@
 // subreaper: a descendant whose parent ends becomes its child, whatever session or group it moved
 // to, so that following parents finds them all. No shell, no cgroups.
 //
-//   --steps-fd N     commands that run before COMMAND (init_steps.h); a failure is the last
+//   --steps-fd N     commands that run before COMMAND (command.h); a failure is the last
 //   --limit-ms N     it may run so long from the first of them on, then it is asked to end, with
 //                    the grace of --grace-ms; --limit-of TEXT says whose limit that is
 //
 // As the first process of a container (trial/pod/pod_names.h):
-//   --log FILE       the command's output goes to FILE and to our standard output (output.h)
+//   --log FILE       the command's output goes to FILE and to our standard output (command.h)
 //   --env-file FILE  NAME=value lines for its environment
 //   --control FILE   where a SIGTERM is announced as {"reason": "preempt"} before it is passed on
 // and DIR/alive is held locked.
@@ -54,10 +54,6 @@
 #include <unistd.h>
 
 #include "trial/supervisor/command.h"
-#include "trial/supervisor/container.h"
-#include "trial/supervisor/descendants.h"
-#include "trial/supervisor/init_steps.h"
-#include "trial/supervisor/output.h"
 #include "trial/supervisor/records.h"
 #include "trial/supervisor/system.h"
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "proto/shirabe/v1/analysis.pb.h"
-#include "view/plot/plotted_trials.h"
+#include "view/plot/trial_plots.h"
 
 namespace shirabe::view {
 

@@ -14,7 +14,6 @@
 #include "cmd/spec_file.h"
 #include "cmd/terminal.h"
 #include "cmd/verb_flags.h"
-#include "cmd/verbs/jobs/job_logs.h"
 #include "cmd/verbs/jobs/job_records.h"
 #include "cmd/verbs/run_loop.h"
 #include "convert/trial_program.h"

@@ -7,7 +7,7 @@
 #include "absl/strings/string_view.h"
 #include "base/clock.h"
 #include "base/text/json_text.h"
-#include "cmd/forwarding_client.h"
+#include "cmd/page_server.h"
 #include "service/common/authorization.h"
 #include "service/http/http_router.h"
 #include "view/record_json.h"

@@ -1,18 +1,102 @@
 // tensorboard: the trials of an experiment in TensorBoard, while they run and after.
+#include <sys/prctl.h>
+#include <sys/types.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
 #include <memory>
+#include <optional>
+#include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "base/registry.h"
 #include "base/temporary_folder.h"
+#include "client/state_location.h"
 #include "cmd/session.h"
 #include "cmd/terminal.h"
 #include "cmd/verb.h"
 #include "cmd/verb_flags.h"
-#include "cmd/verbs/tracking/companion.h"
 #include "tracking/tensorboard_log.h"
 
 namespace shirabe::cmd {
 namespace {
+
+// Where the shell would find it; nullopt if PATH has no such program.
+std::optional<std::string> FindOnPath(const std::string& name) {
+  const std::string path = client::ProcessEnvironment()("PATH").value_or("");
+  for (const auto& folder : absl::StrSplit(path, ':', absl::SkipEmpty())) {
+    const std::string program = absl::StrCat(folder, "/", name);
+    if (access(program.c_str(), X_OK) == 0) return program;
+  }
+  return std::nullopt;
+}
+
+// A program that runs beside the verb, in a process group of its own, and ends with it: however the
+// verb ends, also by SIGKILL, none of its processes stays.
+class Companion {
+ public:
+  // `words[0]` is its path.
+  static StatusOr<std::unique_ptr<Companion>> Start(const std::vector<std::string>& words);
+  // Asks all of it to end, and after five seconds ends it.
+  ~Companion();
+  Companion(const Companion&) = delete;
+  Companion& operator=(const Companion&) = delete;
+
+  // How it ended, in words, as "exit code 1"; nullopt while it runs.
+  std::optional<std::string> Ended();
+
+ private:
+  explicit Companion(pid_t pid) : pid_(pid) {}
+
+  const pid_t pid_;
+  std::optional<std::string> ended_;
+};
+
+constexpr int kEndPolls = 50;
+constexpr absl::Duration kEndPoll = absl::Milliseconds(100);
+
+// In the child, of a process that may have threads: only what POSIX allows between fork and exec.
+[[noreturn]] void RunInChild(pid_t parent, char* const* argv) {
+  setpgid(0, 0);
+  prctl(PR_SET_PDEATHSIG, SIGTERM);
+  if (getppid() != parent) _exit(127);  // it ended before that
+  sigset_t none;
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, nullptr);  // Interrupts has blocked some
+  execv(argv[0], argv);
+  _exit(127);
+}
+
+StatusOr<std::unique_ptr<Companion>> Companion::Start(const std::vector<std::string>& words) {
+  std::vector<char*> argv;
+  for (const std::string& word : words) argv.push_back(const_cast<char*>(word.c_str()));
+  argv.push_back(nullptr);
+  const pid_t parent = getpid();
+  const pid_t pid = fork();
+  if (pid < 0) return ErrnoStatus("cannot start " + words[0], errno);
+  if (pid == 0) RunInChild(parent, argv.data());
+  setpgid(pid, pid);                                      // whichever of the two comes first
+  return std::unique_ptr<Companion>(new Companion(pid));  // private
+}
+
+Companion::~Companion() {
+  kill(-pid_, SIGTERM);
+  for (int i = 0; i < kEndPolls && !Ended(); ++i) SleepUninterrupted(kEndPoll);
+  kill(-pid_, SIGKILL);  // what it has started, too
+  if (!ended_) waitpid(pid_, nullptr, 0);
+}
+
+std::optional<std::string> Companion::Ended() {
+  int status = 0;
+  if (ended_ || waitpid(pid_, &status, WNOHANG) != pid_) return ended_;
+  ended_ = WIFSIGNALED(status) ? absl::StrCat("signal ", WTERMSIG(status))
+                               : absl::StrCat("exit code ", WEXITSTATUS(status));
+  return ended_;
+}
 
 constexpr absl::Duration kFollowInterval = absl::Seconds(1);
 

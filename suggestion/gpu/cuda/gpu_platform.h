@@ -1,4 +1,4 @@
-// suggestion/gpu/portable.h on a GPU, by nvcc.
+// suggestion/gpu/tile.h on a GPU, by nvcc.
 #pragma once
 
 #include <cuda_runtime.h>

@@ -1,4 +1,4 @@
-// The functions of suggestion/gpu/portable.h by CUDA's runtime, which is linked statically and
+// The functions of suggestion/gpu/tile.h by CUDA's runtime, which is linked statically and
 // opens the driver's library itself: without one, the first call says so.
 #include <cuda_runtime.h>
 

@@ -1,4 +1,4 @@
-#include "experiment/state/notification_body.h"
+#include "experiment/state/notification.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
