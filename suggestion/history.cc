@@ -14,7 +14,7 @@ void History::Add(const Point& point, const TrialSummary& view) {
   if (!view.outside) visited_.emplace(space_.Key(point), size());
   x_.insert(x_.end(), point.begin(), point.end());
   views_.push_back(view);
-  Count(view);
+  Count(views_.back());  // `view` may be one of them
 }
 
 void History::Count(const TrialSummary& view) {
