@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 
 #include "absl/time/time.h"
 #include "base/status.h"

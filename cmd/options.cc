@@ -176,10 +176,10 @@ Status Options::Parser::CheckArguments(const std::string& usage) const {
   return absl::OkStatus();
 }
 
-// One that takes one value and was given more.
+// One that may be given once, and was given more often.
 const CLI::Option* Options::Parser::Repeated() const {
   for (const CLI::Option* option : app.get_options()) {
-    if (option->get_multi_option_policy() == CLI::MultiOptionPolicy::TakeAll) continue;
+    if (option->get_multi_option_policy() != CLI::MultiOptionPolicy::Throw) continue;
     const auto maximum = static_cast<size_t>(std::max(1, option->get_expected_max()));
     if (option->results().size() > maximum) return option;
   }

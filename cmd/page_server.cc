@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <spawn.h>
 #include <unistd.h>
+
 #include <cstdio>
 #include <filesystem>
 
@@ -17,7 +18,6 @@
 extern char** environ;
 
 namespace shirabe::cmd {
-
 namespace {
 
 // The last word of the first line.

@@ -25,10 +25,10 @@ inline view::RowStyle StyleOf(const ListFlags& flags) {
           .with_namespace = flags.all_namespaces};
 }
 
-// Prints one object, or a List of them, as the flags want it: only for -o json and yaml.
 inline bool WantsTree(const ListFlags& flags) {
   return flags.output == "json" || flags.output == "yaml";
 }
+// Prints one object, or a List of them, as the flags want it: only for -o json and yaml.
 inline void PrintTree(const ListFlags& flags, const view::Json& tree) {
   Out(flags.output == "json" ? view::PrintJson(tree) : view::PrintYaml(tree));
 }

@@ -48,7 +48,9 @@ class Report {
   std::vector<experiment::Finding> findings_;
 };
 
-// What became of each field of a file, for people and for programs. Pure functions.
+// ---- what became of each field of a file, for people and for programs; pure
+// ----------------------
+
 std::string OutcomeWord(Outcome outcome);
 
 // "14 fields taken, 2 changed, 3 left out"

@@ -14,6 +14,7 @@
 #include "experiment/conditions.h"
 #include "experiment/experiment_leases.h"
 #include "experiment/namespace_quota.h"
+#include "experiment/owned_experiment.h"
 #include "experiment/reconciler.h"
 #include "experiment/submission.h"
 

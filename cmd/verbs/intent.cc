@@ -296,7 +296,7 @@ StatusOr<int> Scale(const Arguments& arguments) {
   options.Count("--parallel", &parallel, 1, "trials at the same time");
   options.Count("--max-trials", &trials, 1,
                 "trials after which it has succeeded; no more of them at the same time");
-  options.Count("--max-failed", &failed, 0, "failed trials after which it has failed");
+  options.Count("--max-failed", &failed, 0, "more failed trials than this end it, as failed");
   options.Texts("-p,--param", &ranges, "NAME=RANGE",
                 "another range: 1e-5..0.5, ..0.5, 1e-5.., or all values: sgd,adam; may be given "
                 "several times");

@@ -62,7 +62,7 @@ void AddExperimentFlags(Options& options, RunFlags* flags) {
                "an algorithm that runs there");
   options.Count("--max-trials", &flags->max_trials, 1, "trials in all (default 12)");
   options.Count("--max-failed", &flags->max_failed, 0,
-                "failed trials after which the experiment has failed (default any number)");
+                "more failed trials than this end the experiment, as failed (default any number)");
   options.Count("--parallel", &flags->parallel, 1, "trials at the same time (default 1)");
   options.Number("--seed", &quick->seed, 0, "of every random choice");
 }

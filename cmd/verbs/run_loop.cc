@@ -83,7 +83,8 @@ class Display {
     drawn_ = false;
   }
 
-  // What the program of the first trial that failed said last: most often all fail for one reason.
+  // What a program said last, of the first failed trial that said something: most often all fail
+  // for one reason.
   void PrintLastLines(const v1::Trial& trial) {
     if (last_lines_shown_ || trial.phase() == v1::TRIAL_SUCCEEDED) return;
     const auto attempts = client_->ListAttempts(

@@ -8,6 +8,8 @@
 #   --experiments   first every Experiment that it took, in all namespaces, with Jobs and pods
 #   --crds          at last the CRDs too, if they are ours; all objects of these kinds go with them
 #
+# While there are controllers of one namespace each, it names them and deletes nothing.
+#
 # The results are in the database: the volume goes with the namespace unless its reclaim policy is
 # Retain; `shirabe export` saves them before. Needs nothing but kubectl and its context.
 set -euo pipefail
@@ -141,14 +143,15 @@ admission_kinds() {
 }
 
 # Controllers of one namespace each (install.sh --one-namespace) live by the rights, policies and
-# definitions of the cluster that would go.
-others=$(kubectl get deployments -A -l app.kubernetes.io/name=shirabe-controller \
-  -o 'jsonpath={range .items[*]}{.metadata.namespace}{"\n"}{end}' |
-  grep -vx "$NAMESPACE" | paste -sd' ' || true)
+# CRDs that would go.
+controllers=$(kubectl get deployments -A -l app.kubernetes.io/name=shirabe-controller \
+  -o 'jsonpath={range .items[*]}{.metadata.namespace}{"\n"}{end}')
+others=$(grep -vx "$NAMESPACE" <<<"$controllers" | paste -sd' ' || true)
 if [ -n "$others" ]; then
-  say "nothing was deleted: there is a controller in $others too, which lives by the same rights," \
-    "policies and definitions: take that one out first, by" \
-    "install.sh --one-namespace NAMESPACE … --print | kubectl delete -f -"
+  say "nothing was deleted: controllers of these namespaces live by the same rights, policies and" \
+    "CRDs: $others. Take each out first: delete its experiments, then" \
+    "deploy/kubernetes/install.sh --image IMAGE --one-namespace NAMESPACE --print |" \
+    "kubectl delete -f - (its database goes too; shirabe export saves the results)"
   exit 1
 fi
 [ -z "$EXPERIMENTS" ] || delete_experiments

@@ -237,8 +237,7 @@ int64_t TrialsFor(const v1::ExperimentSpec& spec, int parallel) {
   return std::min(trials, space->cardinality().count);
 }
 
-// The same search has the same name, however many trials it may have, or lose: so it
-// continues.
+// The same search has the same name, whatever its counts are, so that it continues.
 std::string NameFor(v1::Experiment experiment) {
   experiment.mutable_spec()->clear_max_trial_count();
   experiment.mutable_spec()->clear_max_failed_trial_count();

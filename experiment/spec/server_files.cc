@@ -12,7 +12,6 @@
 #include "notify/endpoints.h"
 
 namespace shirabe::experiment {
-
 namespace {
 
 constexpr FileKind kEndpointsFile = {

@@ -1,6 +1,6 @@
-// From YAML text to what an administrator gives a server in files, in the way of parse_spec.h:
-// every problem in one go, each with its place, the value and the fix. Called by the command line.
-// Pure functions.
+// From YAML text to what is given in files beside experiments (run, serve, controller), in the way
+// of parse_spec.h: every problem in one go, each with its place, the value and the fix. Called by
+// the command line. Pure functions.
 #pragma once
 
 #include <string_view>

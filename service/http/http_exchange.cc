@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/socket.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <memory>

@@ -3,6 +3,7 @@
 #include <limits.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -14,7 +15,6 @@
 #include "base/dynamic_library.h"
 
 namespace shirabe::suggestion::accelerator {
-
 namespace {
 
 constexpr char kFileName[] = "libshirabe-cuda.so";

@@ -18,6 +18,7 @@ namespace shirabe::suggestion::gpu {
 //
 // Kernels use nothing else of CUDA: no warp intrinsics, no atomics, no textures (tests/tidy).
 // What the code around them needs is in suggestion/gpu/runtime.h.
+
 constexpr int kThreads = kBlockThreads;
 
 // A thread has 4 × 4 elements of a tile: rows row + 16 a, columns column + 16 b.

@@ -9,6 +9,7 @@
 #include "base/sha256.h"
 #include "tests/artifacts/s3_server.h"
 #include "tests/integration/cli.h"
+#include "tests/support/eventually.h"
 #include "tests/support/small_spec.h"
 
 namespace shirabe::cmd {

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "tests/artifacts/s3_server.h"
 #include "tests/integration/cli.h"
+#include "tests/support/eventually.h"
 #include "tests/support/small_spec.h"
 
 namespace shirabe::cmd {

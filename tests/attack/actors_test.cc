@@ -1,5 +1,6 @@
 // Who did it: recorded as the door knows the caller, whatever the caller says of himself.
 #include "tests/attack/attacked_server.h"
+#include "tests/support/eventually.h"
 
 namespace shirabe::attack {
 namespace {

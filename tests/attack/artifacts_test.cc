@@ -8,6 +8,7 @@
 #include "tests/artifacts/s3_server.h"
 #include "tests/attack/attacked_cluster.h"
 #include "tests/attack/attacked_server.h"
+#include "tests/support/eventually.h"
 
 namespace shirabe::attack {
 namespace {

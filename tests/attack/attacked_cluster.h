@@ -22,6 +22,7 @@
 #include "proto/shirabe/v1/pod.grpc.pb.h"
 #include "tests/integration/cli.h"
 #include "tests/kube/fake_api_server.h"
+#include "tests/support/eventually.h"
 #include "tests/support/small_spec.h"
 
 namespace shirabe::attack {

@@ -25,6 +25,7 @@
 #include "proto/shirabe/v1/pod.grpc.pb.h"
 #include "tests/integration/cli.h"
 #include "tests/integration/http_wire.h"
+#include "tests/support/eventually.h"
 #include "tests/support/small_spec.h"
 
 namespace shirabe::attack {

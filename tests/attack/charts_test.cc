@@ -5,6 +5,7 @@
 
 #include "absl/strings/match.h"
 #include "tests/attack/attacked_server.h"
+#include "tests/support/eventually.h"
 
 namespace shirabe::attack {
 namespace {

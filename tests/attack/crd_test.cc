@@ -5,6 +5,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/time/clock.h"
 #include "tests/attack/attacked_cluster.h"
+#include "tests/support/eventually.h"
 
 namespace shirabe::attack {
 namespace {

@@ -2,6 +2,7 @@
 #include <sys/stat.h>
 
 #include "tests/attack/attacked_server.h"
+#include "tests/support/eventually.h"
 
 namespace shirabe::attack {
 namespace {

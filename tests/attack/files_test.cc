@@ -8,6 +8,7 @@
 #include <fstream>
 
 #include "tests/attack/attacked_server.h"
+#include "tests/support/eventually.h"
 
 namespace shirabe::attack {
 namespace {

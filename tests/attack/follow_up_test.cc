@@ -2,6 +2,7 @@
 // read, and to act on it as if it were a trial.
 #include "base/names.h"
 #include "tests/attack/attacked_server.h"
+#include "tests/support/eventually.h"
 
 namespace shirabe::attack {
 namespace {

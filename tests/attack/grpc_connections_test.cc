@@ -1,6 +1,7 @@
 // Connections to the doors of gRPC that are there to take the room of others.
 #include "tests/attack/attacked_server.h"
 #include "tests/attack/raw_connections.h"
+#include "tests/support/eventually.h"
 
 namespace shirabe::attack {
 namespace {

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "tests/attack/attacked_server.h"
+#include "tests/support/eventually.h"
 
 namespace shirabe::attack {
 namespace {

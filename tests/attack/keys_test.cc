@@ -6,6 +6,7 @@
 
 #include "base/text/grpc_web_frames.h"
 #include "tests/attack/attacked_server.h"
+#include "tests/support/eventually.h"
 
 namespace shirabe::attack {
 namespace {

@@ -1,6 +1,7 @@
 // A controller whose API server goes away, or whose lease another one takes: it writes nothing
 // meanwhile, and goes on by itself, in the same process.
 #include "tests/attack/attacked_cluster.h"
+#include "tests/support/eventually.h"
 
 namespace shirabe::attack {
 namespace {

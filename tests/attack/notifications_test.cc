@@ -2,6 +2,7 @@
 // addresses inside, headers of a request; and as a way to fill the server. The receiver is a real
 // one.
 #include "tests/attack/attacked_server.h"
+#include "tests/support/eventually.h"
 #include "tests/support/webhook_receiver.h"
 
 namespace shirabe::attack {

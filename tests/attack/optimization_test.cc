@@ -4,6 +4,7 @@
 // has been made in another namespace.
 #include "absl/strings/match.h"
 #include "tests/attack/attacked_cluster.h"
+#include "tests/support/eventually.h"
 
 namespace shirabe::attack {
 namespace {

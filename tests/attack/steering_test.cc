@@ -2,6 +2,7 @@
 // and trials that are not there or of another namespace, and more of them than could ever run.
 #include "absl/strings/str_cat.h"
 #include "tests/attack/attacked_server.h"
+#include "tests/support/eventually.h"
 
 namespace shirabe::attack {
 namespace {

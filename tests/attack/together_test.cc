@@ -11,6 +11,7 @@
 
 #include "absl/strings/numbers.h"
 #include "tests/attack/attacked_server.h"
+#include "tests/support/eventually.h"
 
 namespace shirabe::attack {
 namespace {

@@ -9,6 +9,7 @@
 #include "absl/strings/str_replace.h"
 #include "base/open_beneath.h"
 #include "tests/attack/attacked_server.h"
+#include "tests/support/eventually.h"
 
 namespace shirabe::attack {
 namespace {

@@ -6,6 +6,7 @@
 #include <mutex>
 
 #include "tests/attack/attacked_server.h"
+#include "tests/support/eventually.h"
 
 namespace shirabe::attack {
 namespace {

@@ -19,11 +19,12 @@ restarts() {
 }
 
 fault_controller_killed() {
-  local node _
+  local count
   begun killed
-  for _ in 1 2 3; do
+  for count in 1 2 3; do
     kubectl -n "$SYSTEM" delete pod -l app.kubernetes.io/name=shirabe-controller --force \
       --grace-period=0 >/dev/null 2>&1
+    [ "$count" != 3 ] || let_end killed # while there is no controller
     sleep 2
     controller_is_ready
   done
@@ -45,12 +46,12 @@ fault_control_plane() {
   begun away
   for seconds in 12 20; do
     cluster stop apiserver
+    [ "$seconds" != 20 ] || let_end away # while nothing hears of it
     sleep "$seconds"
     cluster start apiserver
     eventually 20 "the controller after $seconds s" is 1 kubectl -n "$SYSTEM" get deployment \
       shirabe-controller -o 'jsonpath={.status.readyReplicas}'
   done
-  let_end away
   ended_well plane
   ended_well away
 }

@@ -491,7 +491,7 @@ expect "no second one, which would run its experiments too" has 'controller in o
 uninstall_all() {
   "$HERE/cluster.sh" exec "$CLUSTER" "$SOURCE/deploy/kubernetes/uninstall.sh" --crds
 }
-expect "none for the whole cluster to take out" has 'nothing was deleted.*controller in one too' \
+expect "none for the whole cluster to take out" has 'nothing was deleted.* CRDs: one\. Take' \
   eval '! uninstall_all 2>&1'
 expect "its rights" kubectl get clusterrole shirabe-namespace-admin >/dev/null
 kubectl -n one delete configmap shirabe-pools >/dev/null

@@ -82,6 +82,13 @@ TEST(OptionsTest, ARepeatedOptionIsNamed) {
   EXPECT_THAT(Refusal({"a", "-f", "x", "-f", "y"}), HasSubstr("option -f, --file is given 2"));
 }
 
+TEST(OptionsTest, WhatMayBeRepeatedIsNotTheMistake) {
+  for (const char* option : {"--watch", "--param=lr=0..1"}) {
+    EXPECT_THAT(Refusal({"a", option, option, "--limit", "many"}),
+                HasSubstr("\"many\" must be a whole number"));
+  }
+}
+
 TEST(OptionsTest, ARepeatedFlagSaysNothingNew) {
   Values values;
   const auto parsed = Parse(values, {"-w", "--watch", "a"});

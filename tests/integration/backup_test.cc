@@ -15,6 +15,7 @@
 #include "base/open_beneath.h"
 #include "tests/db/postgres_server.h"
 #include "tests/integration/cli.h"
+#include "tests/support/eventually.h"
 #include "tests/support/paths.h"
 #include "tests/support/small_spec.h"
 

@@ -11,6 +11,7 @@
 
 #include "base/process_id.h"
 #include "tests/integration/cli.h"
+#include "tests/support/eventually.h"
 #include "tests/support/paths.h"
 
 namespace shirabe::cmd {

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "tests/integration/cli.h"
+#include "tests/support/eventually.h"
 #include "tests/support/paths.h"
 
 namespace shirabe::cmd {

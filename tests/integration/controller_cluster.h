@@ -16,6 +16,7 @@
 #include "tests/integration/cli.h"
 #include "tests/integration/kubernetes_census.h"
 #include "tests/kube/fault_proxy.h"
+#include "tests/support/eventually.h"
 #include "tests/support/paths.h"
 #include "tests/support/small_spec.h"
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "tests/integration/controller_cluster.h"
+#include "tests/support/eventually.h"
 #include "tests/support/paths.h"
 
 namespace shirabe::cmd {

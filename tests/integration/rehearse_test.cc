@@ -9,6 +9,7 @@
 #include "absl/strings/str_replace.h"
 #include "base/file_io.h"
 #include "tests/integration/cli.h"
+#include "tests/support/eventually.h"
 #include "tests/support/small_spec.h"
 
 namespace shirabe::cmd {

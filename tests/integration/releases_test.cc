@@ -17,6 +17,7 @@
 #include "tests/db/postgres_server.h"
 #include "tests/integration/cli.h"
 #include "tests/integration/http_wire.h"
+#include "tests/support/eventually.h"
 #include "tests/support/paths.h"
 #include "trial/pod/pod_build.h"
 #include "trial/pod/pod_names.h"

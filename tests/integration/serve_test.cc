@@ -22,6 +22,7 @@
 #include "tests/integration/cli.h"
 #include "tests/integration/http_wire.h"
 #include "tests/kube/fake_api_server.h"
+#include "tests/support/eventually.h"
 #include "tests/support/free_port.h"
 #include "tests/support/small_spec.h"
 

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "tests/import/optuna_tables.h"
 #include "tests/integration/cli.h"
+#include "tests/support/eventually.h"
 
 namespace shirabe::cmd {
 namespace {

@@ -1,4 +1,4 @@
-#include "kube/transport.h"
+#include "kube/client_options.h"
 
 #include <gtest/gtest.h>
 

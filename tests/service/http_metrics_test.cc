@@ -165,6 +165,7 @@ TEST_F(StoreMetricsTest, CountsAttemptsByTheirEnd) {
   const auto store = Make();
   http_.Create("a", "one");
   http_.RunTrials("a", "one", 2);
+  // What the hub tells comes by another thread.
   EXPECT_TRUE(Eventually([&] { return Value("shirabe_attempts_total", {"a", "completed"}) >= 2; }));
   EXPECT_EQ(Value("shirabe_attempts_total", {"a", "completed"}), 2);
   EXPECT_EQ(Value("shirabe_trial_queue_wait_seconds", {"a"}), 2);

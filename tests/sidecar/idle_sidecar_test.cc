@@ -7,6 +7,7 @@
 #include "sidecar/server_link.h"
 #include "sidecar/sidecar.h"
 #include "tests/sidecar/pod_harness.h"
+#include "tests/support/eventually.h"
 
 namespace shirabe::sidecar {
 namespace {

@@ -14,6 +14,7 @@
 #include "base/open_beneath.h"
 #include "google/protobuf/util/json_util.h"
 #include "tests/sidecar/pod_harness.h"
+#include "tests/support/eventually.h"
 #include "tests/support/paths.h"
 #include "trial/pod/final_sync_log.h"
 

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "tests/sidecar/pod_harness.h"
+#include "tests/support/eventually.h"
 #include "trial/checkpoint/katib_folder.h"
 #include "trial/pod/final_sync_log.h"
 

@@ -16,6 +16,7 @@
 #include "absl/strings/str_split.h"
 #include "base/file_io.h"
 #include "tests/integration/cli.h"
+#include "tests/support/eventually.h"
 #include "tests/support/paths.h"
 
 namespace shirabe::cmd {

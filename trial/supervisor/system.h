@@ -34,14 +34,14 @@ long oom_kills(void);
 // it moved to: the supervisor is a subreaper, so a process that loses its parent becomes its child,
 // and following parents in /proc finds all. Called again until nothing is left, because processes
 // may be started while the list is read.
-//
+
 // Signals every descendant of this process that is not in process group `but` (0 = none is spared).
 void signal_descendants(int signal, pid_t but);
 
 // What the supervisor does besides where it is the first process of a container: it takes variables
 // from a file, shows that it lives by a lock, and tells its command of a SIGTERM in the words of
 // the control file.
-//
+
 // Adds the NAME=value lines of the file to our environment, which the command gets. A variable that
 // has a value already keeps it: the author of the container's specification meant it. NAME+=value
 // goes before what is there, with a ':' between them.

@@ -10,8 +10,6 @@
 
 namespace shirabe::view {
 
-// Writes one SVG picture: a few shapes and texts, which are escaped, and nothing that a browser
-// would run or fetch. Coordinates are pixels, y downwards. Not thread-safe.
 struct PlotPoint {
   double x = 0, y = 0;
 };
@@ -38,6 +36,8 @@ struct PlotText {
   bool halo = false;     // white around it, where it stands on lines
 };
 
+// Writes one SVG picture: a few shapes and texts, which are escaped, and nothing that a browser
+// would run or fetch. Coordinates are pixels, y downwards. Not thread-safe.
 class Svg {
  public:
   // `title` and `summary` say in words what it shows, for those who do not see it.

@@ -15,8 +15,6 @@
 
 namespace shirabe::view {
 
-// The trials of an experiment as pictures show them: a few numbers each, so that a hundred thousand
-// of them take little memory. Not thread-safe while trials are added.
 struct PlottedTrial {
   int64_t number = 0;
   std::optional<double> objective;  // of one that has ended
@@ -27,6 +25,8 @@ struct PlottedTrial {
   std::vector<double> places;
 };
 
+// The trials of an experiment as pictures show them: a few numbers each, so that a hundred thousand
+// of them take little memory. Not thread-safe while trials are added.
 class PlottedTrials {
  public:
   // The experiment must outlive it.
