@@ -3,6 +3,7 @@
 #include "absl/time/clock.h"
 
 #include <ctime>
+#include <memory>
 
 #include "base/status.h"
 
@@ -24,7 +25,8 @@ class SystemClock : public Clock {
 void Pause(absl::Duration time) { absl::SleepFor(time); }
 
 Clock* RealClock() {
-  static SystemClock* const clock = new SystemClock;  // never destroyed: threads may outlive main
+  // Never destroyed: a thread may outlive main.
+  static SystemClock* const clock = std::make_unique<SystemClock>().release();
   return clock;
 }
 
