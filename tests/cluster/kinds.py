@@ -41,9 +41,6 @@ def trainjob(experiment: dict) -> None:
     experiment["spec"]["maxTrialCount"] = 3
     trainer = experiment["spec"]["trialTemplate"]["trialSpec"]["spec"]["trainer"]
     script = SCRIPT.replace("$WORLD_SIZE", "$PET_NNODES as $SHIRABE_TRIAL")
-    # The first attempt of the first trial lasts until it is evicted.
-    first = '[ "$SHIRABE_TRIAL-a$SHIRABE_ATTEMPT" != torch-trainjob-1-a1 ] || sleep 300'
-    script = script.replace("sleep 10", first + "; sleep 10")
     trainer.update(image="localhost/tiny:1", command=["sh", "-c", script])
 
 

@@ -176,12 +176,8 @@ expect "its metric" has '"latest":"0\.' kubectl get experiments.kubeflow.org tor
 
 step "the TrainJob, whose operator is there by now"
 eventually 60 "Trainer's webhook" trainer_runtime
-first_pod() {
-  kubectl get pods -l katib.kubeflow.org/trial=torch-trainjob-1 -o name \
-    --field-selector=status.phase=Running
-}
-eventually 60 "a running pod of its first trial" has pod first_pod
-POD=$(first_pod)
+eventually 60 "a running trial of torch-trainjob" has pod pods_of torch-trainjob
+POD=$(one_pod_of torch-trainjob)
 evict "${POD#pod/}"
 ended_well torch-trainjob preempted-eviction
 inside_controller logs torch-trainjob/1 >"$CLUSTER/trainjob.log"
