@@ -239,6 +239,8 @@ TEST_F(TrainJobNamesTest, WhatDoesNotGoIsSaid) {
   ASSERT_TRUE(Await([&] { return !(told = StartNth(2)).ok(); }));
   EXPECT_TRUE(absl::IsResourceExhausted(told)) << told;
   EXPECT_THAT(Message(told), HasSubstr("TrainJob tuning-1 of the attempt before"));
+  EXPECT_THAT(cluster_.propagations(), testing::Contains("Background"))
+      << "its operator may make again what is deleted below it";
 }
 
 // Callers who look for the object of a trial that was given up find it.

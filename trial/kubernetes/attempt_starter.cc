@@ -56,10 +56,11 @@ bool IsPredecessor(const Json& object, const Json& next) {
          !AttemptIdOf(object).empty() && OwnerUid(object) == OwnerUid(next);
 }
 
-// Where one of its pods will not go, being on a machine that has vanished, what stands above the
-// pod goes before it. Else it goes last, so that callers who ask for the name find one object or
-// the other.
-Status RemoveObject(const ClusterContext& context, const kube::Ref& ref, const Json& object) {
+// Where one of its pods will not go, being on a machine that has vanished, or `at_once`, what
+// stands above the pod goes before it. Else it goes last, so that callers who ask for the name find
+// one object or the other.
+Status RemoveObject(const ClusterContext& context, const kube::Ref& ref, const Json& object,
+                    bool at_once) {
   const AttemptKey key = *KeyOf(object);
   bool all_ended = true;
   for (const Json& pod : context.view->PodsOf(key)) all_ended &= IsTerminal(pod);
@@ -69,7 +70,7 @@ Status RemoveObject(const ClusterContext& context, const kube::Ref& ref, const J
   }
   kube::DeleteOptions options;
   options.uid = UidOf(object);
-  options.propagation = all_ended ? "Foreground" : "Background";
+  options.propagation = all_ended && !at_once ? "Foreground" : "Background";
   const Status status = context.client->Delete(ref, options);
   return absl::IsNotFound(status) || absl::IsAborted(status) ? absl::OkStatus() : status;
 }
@@ -93,8 +94,10 @@ bool HasJobSet(const ClusterContext& context, const kube::Ref& ref) {
 // current one all is stored, so its pods are let go. kResourceExhausted, in words, where it does
 // not go; kUnavailable where the API server does not answer.
 Status RemovePredecessor(const ClusterContext& context, const kube::Ref& ref, const Json& next) {
-  const absl::Duration until = context.clock->Monotonic() + context.timeouts.succession;
+  const absl::Duration began = context.clock->Monotonic();
+  const absl::Duration until = began + context.timeouts.succession;
   std::string removed;  // uid
+  bool at_once = false;
   for (;;) {
     const auto found = context.client->Get(ref);
     if (!found.ok() && !absl::IsNotFound(found.status())) {
@@ -102,8 +105,13 @@ Status RemovePredecessor(const ClusterContext& context, const kube::Ref& ref, co
     }
     if (found.ok() && !IsPredecessor(*found, next)) return absl::OkStatus();
     if (!found.ok() && !HasJobSet(context, ref)) return absl::OkStatus();
-    if (found.ok() && removed != UidOf(*found)) {
-      const Status status = RemoveObject(context, ref, *found);
+    // An operator may make again what the garbage collector deletes below an object that is to go
+    // last, which then never goes: Kubeflow's Trainer does so with the JobSet of a TrainJob.
+    const bool stuck =
+        !at_once && context.clock->Monotonic() >= began + context.timeouts.succession / 3;
+    if (found.ok() && (stuck || removed != UidOf(*found))) {
+      at_once |= stuck;
+      const Status status = RemoveObject(context, ref, *found, at_once);
       if (!status.ok()) return Prefix("the object of the attempt before", status);
       removed = UidOf(*found);
     }
