@@ -10,7 +10,6 @@
 #include "experiment/spec/parse_spec.h"
 
 namespace shirabe::convert {
-
 namespace {
 
 // Of what is shown of a value: the rest is in the Experiment.

@@ -14,6 +14,22 @@
 namespace shirabe::experiment {
 namespace {
 
+// The names of a file's entries, of which no two have one.
+class EntryNames {
+ public:
+  explicit EntryNames(const char* entry) : entry_(entry) {}
+
+  void Check(const std::string& name, const std::string& path, Findings& findings) {
+    if (name.empty() || names_.insert(name).second) return;
+    findings.Error(ChildPath(path, "name"),
+                   "\"" + name + "\" is the name of another " + entry_ + ": rename one");
+  }
+
+ private:
+  const std::string entry_;
+  std::set<std::string> names_;
+};
+
 constexpr FileKind kEndpointsFile = {
     .name = "notifications file",
     .example =
@@ -62,14 +78,11 @@ void CheckEndpoints(const v1::NotificationEndpoints& file, Findings& findings) {
                                            " items, and at most " + std::to_string(kMaxEndpoints) +
                                            " are taken: give fewer");
   }
-  std::set<std::string> names;
+  EntryNames names("endpoint");
   for (int i = 0; i < file.endpoints_size(); ++i) {
     const std::string path = ItemPath("endpoints", i);
-    const std::string& name = file.endpoints(i).name();
     CheckEndpoint(file.endpoints(i), path, findings);
-    if (name.empty() || names.insert(name).second) continue;
-    findings.Error(ChildPath(path, "name"),
-                   "\"" + name + "\" is the name of another endpoint: rename one");
+    names.Check(file.endpoints(i).name(), path, findings);
   }
 }
 
@@ -134,14 +147,11 @@ void CheckPool(const v1::NodePool& pool, const std::string& path, Findings& find
 
 void CheckPools(const v1::NodePools& pools, Findings& findings) {
   CheckTable(pools, "", findings);
-  std::set<std::string> names;
+  EntryNames names("pool");
   for (int i = 0; i < pools.pools_size(); ++i) {
-    const v1::NodePool& pool = pools.pools(i);
     const std::string path = ItemPath("pools", i);
-    CheckPool(pool, path, findings);
-    if (pool.name().empty() || names.insert(pool.name()).second) continue;
-    findings.Error(ChildPath(path, "name"),
-                   "\"" + pool.name() + "\" is the name of another pool: rename one");
+    CheckPool(pools.pools(i), path, findings);
+    names.Check(pools.pools(i).name(), path, findings);
   }
 }
 
@@ -168,7 +178,7 @@ constexpr FileKind kStoresFile = {
 
 void CheckStores(const v1::ArtifactStores& stores, Findings& findings) {
   CheckTable(stores, "", findings);
-  std::set<std::string> names;
+  EntryNames names("store");
   for (int i = 0; i < stores.stores_size(); ++i) {
     const v1::ArtifactStore& store = stores.stores(i);
     const std::string path = ItemPath("stores", i);
@@ -181,9 +191,7 @@ void CheckStores(const v1::ArtifactStores& stores, Findings& findings) {
       const Status valid = type->validate(store);
       if (!valid.ok()) findings.Error(path, shirabe::Message(valid));
     }
-    if (store.name().empty() || names.insert(store.name()).second) continue;
-    findings.Error(ChildPath(path, "name"),
-                   "\"" + store.name() + "\" is the name of another store: rename one");
+    names.Check(store.name(), path, findings);
   }
 }
 

@@ -6,7 +6,6 @@
 #include <utility>
 
 namespace shirabe::suggestion::analysis {
-
 namespace {
 
 using Eigen::Index;

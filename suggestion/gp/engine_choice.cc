@@ -9,7 +9,6 @@
 #include "suggestion/gp/scored_results.h"
 
 namespace shirabe::suggestion::gp {
-
 namespace {
 
 constexpr int kFits = static_cast<int>(std::size(kWarpKinds));  // of an objective

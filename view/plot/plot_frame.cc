@@ -8,7 +8,6 @@
 #include "view/text_table.h"
 
 namespace shirabe::view {
-
 namespace {
 
 constexpr int kInARow = 3;

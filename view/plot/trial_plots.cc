@@ -9,7 +9,6 @@
 #include "view/plot/plot_frame.h"
 
 namespace shirabe::view {
-
 namespace {
 
 constexpr int64_t kMaxMarks = 5000;  // of one panel

@@ -14,7 +14,6 @@
 #include "view/best_trial.h"
 
 namespace shirabe::cmd {
-
 namespace {
 
 std::string TrialStateWord(v1::TrialPhase phase) {
