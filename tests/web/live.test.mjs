@@ -40,6 +40,34 @@ test("with no trial the page says so, and results appear without a reload", asyn
   });
 });
 
+test("a page that loads slower than changes come is shown all the same", async () => {
+  const server = await serve({ home: newHome() });
+  await server.call("POST", "/api/v1/experiments", asked("live"));
+  await run(server, 100);
+  await on(server, "", async (page) => {
+    await page.route((url) => url.pathname === one, async (route) => {
+      await new Promise((done) => setTimeout(done, 1500));
+      await route.continue();
+    });
+    await page.goto(`${page.url().split("#")[0]}#/e/default/live`);
+    await page.locator(".best-value", { hasText: "100" }).waitFor();
+    let more = true;
+    const changes = (async () => {
+      for (let loss = 99; more && loss > 0; --loss) {
+        await run(server, loss);
+        await new Promise((done) => setTimeout(done, 200));
+      }
+      return more;
+    })();
+    try {
+      await page.locator(".best-value", { hasText: /^\D*[1-9]\d?\D*$/ }).waitFor();
+    } finally {
+      more = false;
+      assert.equal(await changes, false, "only once the changes had ended");
+    }
+  });
+});
+
 test("the list follows, and actions do what they say where they are allowed", async () => {
   const server = await serve({ home: newHome() });
   await server.call("POST", "/api/v1/experiments", asked("live"));

@@ -11,8 +11,12 @@ export interface Loaded<T> {
   again: () => void;
 }
 
+// A load that takes longer than this may never end: again() does not wait for it.
+const PATIENCE_MS = 10_000;
+
 // Loads when `id` changes ("" = nothing to load), and when the server is another or back. `watch`:
-// what useChanges returned, where changes of what is loaded are followed.
+// what useChanges returned, where changes of what is loaded are followed. again() while it loads
+// loads once more after that: where changes come faster than they load, they are shown all the same.
 export function useLoad<T>(
   id: string, load: (abort: AbortSignal) => Promise<T>, watch = 1,
 ): Loaded<T> {
@@ -20,21 +24,35 @@ export function useLoad<T>(
   const [round, setRound] = useState(0);
   const latest = useRef(load);
   latest.current = load;
+  const loading = useRef<{ since: number; again: boolean } | undefined>(undefined);
   const epoch = session.value;
   useEffect(() => {
     if (id === "" || watch === 0) return;
     const abort = new AbortController();
+    const mine = { since: Date.now(), again: false };
+    loading.current = mine;
     latest.current(abort.signal).then(
       (value) => abort.signal.aborted || setState({ id, value }),
       (error: Error) => {
         if (abort.signal.aborted) return;
         setState((old) => (old.id === id ? { ...old, error } : { id, error }));
       },
-    );
-    return () => abort.abort();
+    ).then(() => {
+      if (loading.current !== mine) return;
+      loading.current = undefined;
+      if (mine.again) setRound((n) => n + 1);
+    });
+    return () => {
+      if (loading.current === mine) loading.current = undefined;
+      abort.abort();
+    };
   }, [id, round, epoch, watch]);
   const current = state.id === id ? state : { id };
-  const again = useRef(() => setRound((n) => n + 1)).current;
+  const again = useRef(() => {
+    const { current: now } = loading;
+    if (now && Date.now() - now.since < PATIENCE_MS) now.again = true;
+    else setRound((n) => n + 1);
+  }).current;
   return { value: current.value, error: current.error, again };
 }
 
