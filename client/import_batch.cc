@@ -331,6 +331,8 @@ StatusOr<db::Batch> MakeBatch(const std::string& ns, Imported& imported, absl::T
     *builder.experiment.mutable_status()->mutable_shirabe()->mutable_front() =
         builder.history.front().ToStatus(builder.experiment, builder.history.history());
   }
+  builder.experiment.mutable_spec()->set_max_trial_count(
+      static_cast<int32_t>(builder.batch.trials.size()));
   Finish(imported, now, builder.experiment);
   if (!imported.namespace_uid.empty()) {
     builder.experiment.mutable_status()->mutable_shirabe()->set_namespace_uid(

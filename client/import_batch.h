@@ -35,6 +35,7 @@ struct ImportedTrial {
 struct Imported {
   std::string name;                  // a valid one of an experiment
   std::string source;                // "Optuna study mnist", for people
+  std::string ns = {};               // the namespace that it was in; "" = none is known
   nlohmann::ordered_json objective;  // as in Katib's YAML, as is the next one
   nlohmann::ordered_json parameters;
   std::vector<ImportedTrial> trials;

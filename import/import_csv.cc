@@ -1,6 +1,7 @@
-#include <algorithm>
+#include <map>
 #include <set>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -9,6 +10,7 @@
 #include "base/text/number.h"
 #include "client/records/enum_words.h"
 #include "import/import_readers.h"
+#include "import/optuna_space.h"
 
 namespace shirabe::import {
 namespace {
@@ -83,12 +85,23 @@ bool IsExtra(const std::string& name) {
   return extras.contains(name);
 }
 
-constexpr char kParameterPrefix[] = "param.";  // in the header of `shirabe export`
+// What the columns of parameters begin with: in tables of `shirabe export`, of Ray Tune's
+// ResultGrid.get_dataframe and of Optuna's Study.trials_dataframe. "" where all others are some.
+std::string ParameterPrefix(const Row& header) {
+  const auto has = [&](const std::string& name) { return absl::c_linear_search(header, name); };
+  const bool optuna = has("number") && has("state");
+  for (const std::string prefix : {"param.", "config/", "params_"}) {
+    if (prefix == "params_" && !optuna) continue;
+    const auto begins = [&](const std::string& name) { return absl::StartsWith(name, prefix); };
+    if (absl::c_any_of(header, begins)) return prefix;
+  }
+  return "";
+}
 
-bool IsWanted(const CsvOptions& options, const std::string& name) {
+bool IsWanted(const CsvOptions& options, const std::string& prefix, const std::string& name) {
   const auto& names = options.parameters;
-  return names.empty() || std::any_of(names.begin(), names.end(), [&](const std::string& wanted) {
-           return absl::StripPrefix(wanted, kParameterPrefix) == name;
+  return names.empty() || absl::c_any_of(names, [&](const std::string& wanted) {
+           return absl::StripPrefix(wanted, prefix) == name;
          });
 }
 
@@ -102,9 +115,7 @@ Status NoColumn(const std::string& path, const Row& header, const std::string& n
 StatusOr<Columns> FindColumns(const std::string& path, const Row& header,
                               const CsvOptions& options) {
   Columns columns;
-  const bool exported = std::any_of(header.begin(), header.end(), [](const std::string& name) {
-    return absl::StartsWith(name, kParameterPrefix);
-  });
+  const std::string prefix = ParameterPrefix(header);
   for (size_t i = 0; i < header.size(); ++i) {
     const std::string& name = header[i];
     if (name == options.metric || name == "metric." + options.metric) {
@@ -114,17 +125,25 @@ StatusOr<Columns> FindColumns(const std::string& path, const Row& header,
       columns.state = i;
     } else if (absl::StartsWith(name, "metric.")) {
       columns.metrics.emplace_back(i, name.substr(7));
-    } else if (absl::StartsWith(name, kParameterPrefix)) {
-      if (IsWanted(options, name.substr(6))) columns.parameters.emplace_back(i, name.substr(6));
-    } else if (!exported && !IsExtra(name) && IsWanted(options, name)) {
-      columns.parameters.emplace_back(i, name);
+    } else if (absl::StartsWith(name, prefix) && !(prefix.empty() && IsExtra(name))) {
+      std::string parameter = name.substr(prefix.size());
+      if (IsWanted(options, prefix, parameter)) {
+        columns.parameters.emplace_back(i, std::move(parameter));
+      }
+    }
+  }
+  for (const auto* list : {&columns.metrics, &columns.parameters}) {
+    std::set<std::string> names;
+    for (const auto& [i, name] : *list) {
+      if (names.insert(name).second) continue;
+      return absl::InvalidArgumentError(path + " has two columns \"" + name + "\": rename one");
     }
   }
   if (columns.objective == std::string::npos) return NoColumn(path, header, options.metric);
   for (const std::string& name : options.parameters) {
-    const bool found = std::any_of(
-        columns.parameters.begin(), columns.parameters.end(),
-        [&](const auto& one) { return one.second == absl::StripPrefix(name, kParameterPrefix); });
+    const bool found = absl::c_any_of(columns.parameters, [&](const auto& one) {
+      return one.second == absl::StripPrefix(name, prefix);
+    });
     if (!found) return NoColumn(path, header, name);
   }
   if (columns.parameters.empty()) {
@@ -136,16 +155,23 @@ StatusOr<Columns> FindColumns(const std::string& path, const Row& header,
   return columns;
 }
 
+// The words of Shirabe and of Optuna.
 v1::TrialPhase PhaseFrom(const std::string& word) {
-  for (const v1::TrialPhase phase : {v1::TRIAL_EARLY_STOPPED, v1::TRIAL_FAILED, v1::TRIAL_KILLED}) {
+  for (const v1::TrialPhase phase : {v1::TRIAL_PENDING, v1::TRIAL_RUNNING, v1::TRIAL_EARLY_STOPPED,
+                                     v1::TRIAL_FAILED, v1::TRIAL_KILLED}) {
     if (absl::EqualsIgnoreCase(word, client::PhaseWord(phase))) return phase;
   }
+  if (word == "WAITING") return v1::TRIAL_PENDING;
+  if (word == "PRUNED") return v1::TRIAL_EARLY_STOPPED;
+  if (word == "FAIL") return v1::TRIAL_FAILED;
   return v1::TRIAL_SUCCEEDED;
 }
 
 StatusOr<client::ImportedTrial> ReadRow(const Row& row, const Columns& columns) {
   client::ImportedTrial trial;
-  for (const auto& [i, name] : columns.parameters) trial.values.emplace_back(name, row[i]);
+  for (const auto& [i, name] : columns.parameters) {
+    if (!row[i].empty()) trial.values.emplace_back(name, row[i]);
+  }
   if (columns.state != std::string::npos) trial.phase = PhaseFrom(row[columns.state]);
   for (const auto& [i, name] : columns.metrics) {
     if (row[i].empty()) continue;
@@ -155,6 +181,40 @@ StatusOr<client::ImportedTrial> ReadRow(const Row& row, const Columns& columns) 
   }
   if (trial.points.empty() && trial.phase == v1::TRIAL_SUCCEEDED) trial.phase = v1::TRIAL_FAILED;
   return trial;
+}
+
+void AddEmpty(const std::string& name, client::ImportedTrial& trial) {
+  const auto same = [&](const auto& value) { return value.first == name; };
+  if (!absl::c_any_of(trial.values, same)) trial.values.emplace_back(name, "");
+}
+
+// Sets the parameters, and conditions for those that have empty cells.
+void DescribeParameters(const Columns& columns, client::Imported& imported) {
+  std::vector<TrialValues> trials;
+  std::map<std::string, std::vector<std::string>> values;
+  for (const client::ImportedTrial& trial : imported.trials) {
+    trials.emplace_back(trial.values.begin(), trial.values.end());
+    for (const auto& [name, value] : trial.values) values[name].push_back(value);
+  }
+  std::map<std::string, nlohmann::ordered_json> spaces;
+  std::map<std::string, ParameterKind> kinds;
+  for (const auto& [i, name] : columns.parameters) {
+    spaces[name] = client::SpaceFromValues(name, values[name]);
+    kinds[name].kind = spaces[name]["parameterType"];
+  }
+  const ToldParameters told = FindConditions(kinds, trials);
+  if (!told.conditions.empty()) imported.further["space"]["conditions"] = told.conditions;
+  for (const auto& [i, name] : columns.parameters) {
+    if (!told.names.contains(name)) {
+      imported.notes.push_back("column " + name +
+                               " has empty cells, and no other column tells where: it is "
+                               "categorical, and \"\" one of its values");
+      for (client::ImportedTrial& trial : imported.trials) AddEmpty(name, trial);
+      values[name].push_back("");
+      spaces[name] = client::SpaceFromValues(name, values[name]);
+    }
+    imported.parameters.push_back(std::move(spaces[name]));
+  }
 }
 
 }  // namespace
@@ -177,14 +237,15 @@ StatusOr<client::Imported> ReadCsv(const std::string& path, const std::string& t
     auto trial = ReadRow(table.rows[i], columns);
     RETURN_IF_ERROR(Prefix(place, trial.status()));
     trial->name = absl::StrCat("line ", table.lines[i]);
-    imported.trials.push_back(*std::move(trial));
+    if (client::IsTerminal(trial->phase)) imported.trials.push_back(*std::move(trial));
   }
-  for (size_t p = 0; p < columns.parameters.size(); ++p) {
-    std::vector<std::string> values;
-    for (const client::ImportedTrial& trial : imported.trials)
-      values.push_back(trial.values[p].second);
-    imported.parameters.push_back(client::SpaceFromValues(columns.parameters[p].second, values));
+  if (imported.trials.empty()) {
+    return absl::InvalidArgumentError(path + " has no trial that had ended");
   }
+  if (const size_t open = table.rows.size() - 1 - imported.trials.size(); open > 0) {
+    imported.notes.push_back(absl::StrCat(open, " trials had not ended"));
+  }
+  DescribeParameters(columns, imported);
   imported.objective = {{"type", options.maximize ? "maximize" : "minimize"},
                         {"objectiveMetricName", options.metric}};
   for (const auto& [i, name] : columns.metrics) {

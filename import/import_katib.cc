@@ -127,7 +127,8 @@ StatusOr<client::Imported> ReadExperiment(const std::string& path, const YamlNod
                                                    "spec.objective or spec.parameters"));
   }
   client::Imported imported{.name = client::ExperimentNameFrom(name),
-                            .source = "Katib experiment " + name};
+                            .source = "Katib experiment " + name,
+                            .ns = Text(node, {"metadata", "namespace"})};
   imported.objective = Only(tree["objective"], {"type", "goal", "objectiveMetricName",
                                                 "additionalMetricNames", "metricStrategies"});
   imported.parameters = tree["parameters"];
@@ -149,24 +150,36 @@ StatusOr<std::vector<client::Imported>> ReadKatib(const std::string& path,
     Collect(document.root, objects);
   }
   std::vector<client::Imported> all;
-  std::map<std::string, size_t> by_name;
+  std::map<std::pair<std::string, std::string>, size_t> by_name;  // name, namespace
   for (const YamlNode* object : objects) {
     if (Text(*object, {"kind"}) != "Experiment") continue;
     ASSIGN_OR_RETURN(client::Imported imported, ReadExperiment(path, *object));
-    by_name[Text(*object, {"metadata", "name"})] = all.size();
+    by_name[{Text(*object, {"metadata", "name"}), imported.ns}] = all.size();
     all.push_back(std::move(imported));
   }
   if (all.empty()) {
     return absl::InvalidArgumentError(
         path + " has no Experiment: write it with kubectl get experiments,trials -o yaml");
   }
+  std::map<size_t, int64_t> open;  // trials that had not ended, by experiment
   for (const YamlNode* object : objects) {
     if (Text(*object, {"kind"}) != "Trial") continue;
-    const auto owner = by_name.find(Text(*object, {"metadata", "labels", kExperimentLabel}));
-    if (owner == by_name.end()) continue;
+    const std::string name = Text(*object, {"metadata", "labels", kExperimentLabel});
+    const std::string ns = Text(*object, {"metadata", "namespace"});
+    // One that does not say its namespace belongs to the first of the name.
+    const auto owner = by_name.lower_bound({name, ns});
+    if (owner == by_name.end() || owner->first.first != name) continue;
+    if (!ns.empty() && owner->first.second != ns) continue;
     client::Imported& imported = all[owner->second];
     client::ImportedTrial trial = ReadTrial(*object, imported.objective);
-    if (trial.phase != v1::TRIAL_PENDING) imported.trials.push_back(std::move(trial));
+    if (trial.phase == v1::TRIAL_PENDING) {
+      ++open[owner->second];
+    } else {
+      imported.trials.push_back(std::move(trial));
+    }
+  }
+  for (const auto& [index, count] : open) {
+    all[index].notes.push_back(absl::StrCat(count, " trials had not ended"));
   }
   return all;
 }

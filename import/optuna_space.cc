@@ -46,7 +46,55 @@ Json MatcherOf(const std::string& kind, const Told& told) {
   return nullptr;
 }
 
+using Parameters = std::map<std::string, ParameterKind>;
+
+// The parameter among `known` that tells which trials have this one, of those that were suggested
+// before it the last; null if none does.
+Json ConditionOf(const std::string& name, const Parameters& parameters,
+                 const std::vector<TrialValues>& trials, const std::set<std::string>& known) {
+  Json condition;
+  size_t order = 0;
+  for (const std::string& parent : known) {
+    const ParameterKind& kind = parameters.at(parent);
+    if (kind.order > parameters.at(name).order || kind.order < order) continue;
+    Told told;
+    bool alone = false;  // a trial has the parameter without its parent
+    for (const TrialValues& values : trials) {
+      const auto value = values.find(parent);
+      const bool has = values.contains(name);
+      alone = alone || (has && value == values.end());
+      if (value != values.end()) (has ? told.with : told.without).insert(value->second);
+    }
+    const Json matcher = alone ? Json() : MatcherOf(kind.kind, told);
+    if (matcher.is_null()) continue;
+    order = kind.order;
+    condition = {{"parameter", name}, {"when", {{parent, matcher}}}};
+  }
+  return condition;
+}
+
 }  // namespace
+
+ToldParameters FindConditions(const std::map<std::string, ParameterKind>& parameters,
+                              const std::vector<TrialValues>& trials) {
+  ToldParameters told;
+  for (size_t before = parameters.size() + 1; before != told.names.size();) {
+    before = told.names.size();
+    for (const auto& [name, kind] : parameters) {
+      if (told.names.contains(name)) continue;
+      const auto has = [&name = name](const TrialValues& values) { return values.contains(name); };
+      if (std::all_of(trials.begin(), trials.end(), has)) {
+        told.names.insert(name);
+        continue;
+      }
+      Json condition = ConditionOf(name, parameters, trials, told.names);
+      if (condition.is_null()) continue;
+      told.names.insert(name);
+      told.conditions.push_back(std::move(condition));
+    }
+  }
+  return told;
+}
 
 StatusOr<std::string> OptunaSpace::Add(const std::string& name, const Json& distribution,
                                        double value) {
@@ -87,61 +135,12 @@ StatusOr<std::string> OptunaSpace::Join(const Json& distribution, double value,
   return FormatNumber(value);
 }
 
-// The parameter among `known` that tells which trials have this one, of those that were suggested
-// before it the last; null if none does.
-OptunaSpace::Json OptunaSpace::ConditionOf(const std::string& name,
-                                           const std::vector<Values>& trials,
-                                           const std::set<std::string>& known) const {
-  Json condition;
-  size_t order = 0;
-  for (const std::string& parent : known) {
-    const Dimension& dimension = dimensions_.at(parent);
-    if (dimension.order > dimensions_.at(name).order || dimension.order < order) continue;
-    Told told;
-    bool alone = false;  // a trial has the parameter without its parent
-    for (const Values& values : trials) {
-      const auto value = values.find(parent);
-      const bool has = values.contains(name);
-      alone = alone || (has && value == values.end());
-      if (value != values.end()) (has ? told.with : told.without).insert(value->second);
-    }
-    const Json matcher = alone ? Json() : MatcherOf(dimension.kind, told);
-    if (matcher.is_null()) continue;
-    order = dimension.order;
-    condition = {{"parameter", name}, {"when", {{parent, matcher}}}};
-  }
-  return condition;
-}
-
-// What every trial has, and what exists only with values of that.
-std::vector<OptunaSpace::Json> OptunaSpace::FindConditions(const std::vector<Values>& trials,
-                                                           std::set<std::string>& known) const {
-  std::vector<Json> conditions;
-  for (size_t before = dimensions_.size() + 1; before != known.size();) {
-    before = known.size();
-    for (const auto& [name, dimension] : dimensions_) {
-      if (known.contains(name)) continue;
-      const auto has = [&name = name](const Values& values) { return values.contains(name); };
-      if (std::all_of(trials.begin(), trials.end(), has)) {
-        known.insert(name);
-        continue;
-      }
-      Json condition = ConditionOf(name, trials, known);
-      if (condition.is_null()) continue;
-      known.insert(name);
-      conditions.push_back(std::move(condition));
-    }
-  }
-  return conditions;
-}
-
 void OptunaSpace::Describe(const std::vector<Values>& trials, client::Imported& imported) const {
-  std::set<std::string> known;
-  const std::vector<Json> conditions = FindConditions(trials, known);
-  if (!conditions.empty()) imported.further["space"]["conditions"] = conditions;
+  const ToldParameters told = FindConditions({dimensions_.begin(), dimensions_.end()}, trials);
+  if (!told.conditions.empty()) imported.further["space"]["conditions"] = told.conditions;
   imported.parameters = Json::array();
   for (const auto& [name, dimension] : dimensions_) {
-    if (!known.contains(name)) {
+    if (!told.names.contains(name)) {
       imported.notes.push_back(absl::StrCat("parameter ", name, " is left out: ", dimension.trials,
                                             " trials have it, and "
                                             "no other parameter tells which"));

@@ -78,17 +78,27 @@ StatusOr<std::vector<Imported>> ReadImported(const ImportRequest& request) {
 }
 
 Status StoreOne(const Session& session, const ImportRequest& request, Imported& imported) {
+  int64_t trials = 0;
   if (!request.dry_run) {
     ASSIGN_OR_RETURN(const auto reply,
                      session.client->Get<v1::ImportReply>("ImportExperiment",
                                                           client::ToWire(session.ns, imported)));
     imported.notes.insert(imported.notes.end(), reply.notes().begin(), reply.notes().end());
+    ASSIGN_OR_RETURN(const v1::Experiment made,
+                     session.client->GetExperiment({session.ns, imported.name}));
+    trials = made.status().trials();
   } else {
-    RETURN_IF_ERROR(client::MakeBatch(session.ns, imported, RealClock()->Now()).status());
+    ASSIGN_OR_RETURN(const db::Batch made,
+                     client::MakeBatch(session.ns, imported, RealClock()->Now()));
+    trials = static_cast<int64_t>(made.trials.size());
+  }
+  if (!imported.ns.empty() && imported.ns != session.ns) {
+    imported.notes.push_back(absl::StrCat("it was in namespace ", imported.ns, " and goes to ",
+                                          session.ns, "; another: --namespace NAME"));
   }
   for (const std::string& note : imported.notes) Warn(imported.source + ": " + note);
   Out(absl::StrCat("experiment/", imported.name, request.dry_run ? " would be" : "",
-                   " imported: ", imported.trials.size(), " trials of ", imported.source, "\n"));
+                   " imported: ", trials, " trials of ", imported.source, "\n"));
   return absl::OkStatus();
 }
 

@@ -130,6 +130,31 @@ TEST_F(ImportTest, ATrialOfOptunaThatDivergedHasNoResult) {
   EXPECT_EQ(client->GetExperiment(key)->status().current_optimal_trial().number(), 2);
 }
 
+// To Optuna a pruned trial is never the best one, whatever it said last.
+TEST_F(ImportTest, APrunedTrialThatSeemsBestIsLeftOut) {
+  const std::string rows =
+      "INSERT INTO studies VALUES (1, 's'); INSERT INTO study_directions VALUES (1, 'MAXIMIZE', 0);"
+      "INSERT INTO trials VALUES (1, 0, 1, 'COMPLETE', '', ''), (2, 1, 1, 'PRUNED', '', ''),"
+      "  (3, 2, 1, 'PRUNED', '', '');"
+      "INSERT INTO trial_params (trial_id, param_name, param_value, distribution_json) SELECT"
+      "  trial_id, 'x', trial_id / 10.0, '{\"name\": \"FloatDistribution\", \"attributes\":"
+      "  {\"low\": 0, \"high\": 1}}' FROM trials;"
+      "INSERT INTO trial_intermediate_values VALUES (2, 0, 0.1, 'FINITE'), (2, 1, 5, 'FINITE'),"
+      "  (3, 0, 5, 'FINITE'), (3, 1, 0.1, 'FINITE');"
+      "INSERT INTO trial_values VALUES (1, 0, 0.9, 'FINITE')";
+  const std::string path = Sqlite("pruned.db", kOptunaTables + rows);
+  auto studies = ReadOptuna("sqlite:///" + path, "");
+  ASSERT_TRUE(studies.ok()) << studies.status();
+  client::Imported& study = (*studies)[0];
+  EXPECT_THAT(study.notes, ElementsAre("1 pruned trials are left out: what they reported last is "
+                                       "better than the best result of the study"));
+  const auto experiment = Store(study)->GetExperiment({"default", "s"});
+  ASSERT_TRUE(experiment.ok()) << experiment.status();
+  EXPECT_EQ(experiment->status().trials(), 2);
+  EXPECT_EQ(experiment->status().trials_early_stopped(), 1);
+  EXPECT_DOUBLE_EQ(experiment->status().current_optimal_trial().objective(), 0.9);
+}
+
 TEST_F(ImportTest, WhatIsNoStudyIsRefusedInWords) {
   EXPECT_EQ(ReadOptuna(folder_ + "/nothing", "").status().code(), absl::StatusCode::kNotFound);
   const std::string other = Sqlite("other.db", "CREATE TABLE t (x)");
@@ -300,6 +325,62 @@ TEST_F(ImportTest, ADumpOfKatibBecomesExperiments) {
   EXPECT_THAT(Message(ReadKatib("dump.yaml", "a: [\n").status()), HasSubstr("dump.yaml:"));
 }
 
+// As kubectl writes those of all namespaces.
+TEST_F(ImportTest, ExperimentsOfOneNameInTwoNamespacesKeepTheirTrials) {
+  std::string dump;
+  for (const std::string ns : {"a", "b"}) {
+    absl::StrAppend(
+        &dump, "---\nkind: Experiment\nmetadata: {name: e, namespace: ", ns,
+        "}\nspec: {objective: {type: minimize, objectiveMetricName: loss}, parameters: "
+        "[{name: x, parameterType: double, feasibleSpace: {min: \"0\", max: \"1\"}}]}\n");
+    for (const std::string number : {"1", "2"}) {
+      absl::StrAppend(
+          &dump, "---\nkind: Trial\nmetadata: {name: ", ns, number, ", namespace: ", ns,
+          ", labels: {katib.kubeflow.org/experiment: e}}\nspec: {parameterAssignments: [{name: x, "
+          "value: \"0.",
+          number, "\"}]}\nstatus: {conditions: [{type: ", number == "1" ? "Succeeded" : "Running",
+          ", status: \"True\"}], observation: {metrics: [{name: loss, latest: \"1\", min: "
+          "\"1\"}]}}\n");
+    }
+  }
+  const auto read = ReadKatib("dump.yaml", dump);
+  ASSERT_TRUE(read.ok()) << read.status();
+  ASSERT_EQ(read->size(), 2u);
+  for (const client::Imported& one : *read) {
+    ASSERT_EQ(one.trials.size(), 1u) << one.ns;
+    EXPECT_EQ(one.trials[0].name, "trial " + one.ns + "1");
+    EXPECT_THAT(one.notes, ElementsAre("1 trials had not ended"));
+  }
+}
+
+// As `shirabe export` writes those of a conditional space.
+TEST_F(ImportTest, AnEmptyCellIsAParameterThatDoesNotExist) {
+  auto read = ReadCsv("t.csv", "loss,C,depth,model,z\n0.5,0.1,,svm,1\n0.4,,7,rf,\n0.3,1.5,,svm,\n",
+                      {.name = "cells", .metric = "loss"});
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(read->parameters[0]["parameterType"], "double");
+  EXPECT_EQ(read->further["space"]["conditions"].dump(),
+            R"([{"parameter":"C","when":{"model":["svm"]}},)"
+            R"({"parameter":"depth","when":{"model":["rf"]}}])");
+  EXPECT_THAT(read->notes, ElementsAre("column z has empty cells, and no other column tells where: "
+                                       "it is categorical, and \"\" one of its values"));
+  const auto client = Store(*read);
+  const auto trials = client->ListTrials({.experiment = {"default", "cells"}});
+  ASSERT_TRUE(trials.ok()) << trials.status();
+  ASSERT_EQ(trials->size(), 3u);
+  EXPECT_EQ((*trials)[0].assignments_size(), 3) << "C, model, z";
+}
+
+TEST_F(ImportTest, WhatIsLeftOutIsNotCounted) {
+  auto read = ReadCsv("t.csv", "lr,loss\n1,2\n2,3\n", {.name = "few", .metric = "loss"});
+  ASSERT_TRUE(read.ok()) << read.status();
+  read->trials[1].values[0].second = "7";  // outside of the space
+  const auto experiment = Store(*read)->GetExperiment({"default", "few"});
+  ASSERT_TRUE(experiment.ok()) << experiment.status();
+  EXPECT_EQ(experiment->status().trials(), 1);
+  EXPECT_EQ(experiment->spec().max_trial_count(), 1);
+}
+
 TEST_F(ImportTest, ATableBecomesTheSpaceThatHoldsIt) {
   const std::string text =
       "lr,n,opt,fixed,loss\n0.5,1,a,7,0.25\n0.75,3,\"b, \"\"c\"\"\",7,0.5\r\n\n1.5,2,a,7,\n";
@@ -330,6 +411,7 @@ TEST_F(ImportTest, ATableWithMistakesNamesTheLine) {
   EXPECT_THAT(message("lr,loss\n\"1,2\n"), HasSubstr("t.csv:2: a quote is not closed"));
   EXPECT_THAT(message("lr,loss\n"), HasSubstr("no rows"));
   EXPECT_THAT(message("loss\n1\n"), HasSubstr("no column of a parameter"));
+  EXPECT_THAT(message("lr,loss,loss\n1,2,3\n"), HasSubstr("t.csv has two columns \"loss\""));
 }
 
 TEST_F(ImportTest, ColumnsAreChosenByNameAndAWrongOneIsNamed) {
@@ -344,6 +426,47 @@ TEST_F(ImportTest, ColumnsAreChosenByNameAndAWrongOneIsNamed) {
   options.parameters = {"a", "bb"};
   EXPECT_THAT(Message(ReadCsv("t.csv", "a,b,loss\n1,2,3\n", options).status()),
               HasSubstr("t.csv has no column \"bb\"; it has a, b, loss"));
+}
+
+// As pandas writes Study.trials_dataframe() of Optuna 4.6: an index, dates, attributes of the user.
+TEST_F(ImportTest, ATableOfOptunaHasItsParametersByPrefix) {
+  const std::string header =
+      ",number,value,datetime_start,datetime_complete,duration,params_lr,params_opt,"
+      "user_attrs_note,state\n";
+  const std::string times = ",2026-11-28 10:00:00.1,2026-11-28 10:01:00.2,0 days 00:01:00.100000,";
+  const std::string text = header + "0,0,0.5" + times + "0.01,adam,a,COMPLETE\n" + "1,1,0.75" +
+                           times + "0.1,sgd,,PRUNED\n" + "2,2," + times + "0.2,sgd,,FAIL\n" +
+                           "3,3,,2026-11-28 10:03:00.1,,,0.3,sgd,,RUNNING\n4,4,,,,,,,,WAITING\n";
+  CsvOptions options{.name = "study", .metric = "value"};
+  const auto read = ReadCsv("t.csv", text, options);
+  ASSERT_TRUE(read.ok()) << read.status();
+  ASSERT_EQ(read->parameters.size(), 2u);
+  EXPECT_EQ(read->parameters[0]["name"], "lr");
+  EXPECT_EQ(read->parameters[0]["parameterType"], "double");
+  EXPECT_EQ(read->parameters[1]["name"], "opt");
+  ASSERT_EQ(read->trials.size(), 3u);
+  EXPECT_EQ(read->trials[0].phase, v1::TRIAL_SUCCEEDED);
+  EXPECT_EQ(read->trials[1].phase, v1::TRIAL_EARLY_STOPPED);
+  EXPECT_EQ(read->trials[2].phase, v1::TRIAL_FAILED);
+  EXPECT_THAT(read->notes, ElementsAre("2 trials had not ended"));
+  options.parameters = {"params_lr"};
+  EXPECT_EQ(ReadCsv("t.csv", text, options)->parameters.size(), 1u);
+  EXPECT_THAT(Message(ReadCsv("t.csv", header + "0,0,,,,,0.1,a,,RUNNING\n", options).status()),
+              HasSubstr("t.csv has no trial that had ended"));
+  // Without Optuna's other columns it is a name like any other.
+  EXPECT_EQ(ReadCsv("t.csv", "params_m,lr,value\n1,2,3\n", {.name = "t", .metric = "value"})
+                ->parameters.size(),
+            2u);
+}
+
+TEST_F(ImportTest, ATableOfRayTuneHasItsParametersByPrefix) {
+  const auto read = ReadCsv(
+      "t.csv",
+      "loss,timestamp,done,training_iteration,trial_id,config/lr\n0.5,17,True,3,ab_0,0.01\n",
+      {.name = "t", .metric = "loss"});
+  ASSERT_TRUE(read.ok()) << read.status();
+  ASSERT_EQ(read->parameters.size(), 1u);
+  EXPECT_EQ(read->parameters[0]["name"], "lr");
 }
 
 TEST(ExperimentName, IsMadeOfWhatThereIs) {
