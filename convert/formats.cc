@@ -125,6 +125,12 @@ const KnownFormat* Choose(const YamlNode& root, const std::string& from, Convers
              conversion);
     return nullptr;
   }
+  const YamlNode* kind = root.Find("kind");
+  if (kind != nullptr && kind->IsScalar() && kind->text == "Experiment") {
+    AddError(kind->mark, "is an Experiment: there is nothing to convert; run, apply or validate it",
+             conversion);
+    return nullptr;
+  }
   std::vector<std::string> shapes;
   for (const KnownFormat& format : KnownFormats()) {
     shapes.push_back(absl::StrCat(format.title, " (", absl::StrJoin(format.keys, ", "), ")"));

@@ -47,6 +47,10 @@ const std::map<std::string, Spread>& Spreads() {
   return spreads;
 }
 
+bool IsText(const YamlNode& node) {
+  return !IsSweepBoolean(node) && node.kind != YamlNode::Kind::kNumber &&
+         node.kind != YamlNode::Kind::kNull;
+}
 bool IsNumber(const YamlNode& node) { return node.kind == YamlNode::Kind::kNumber; }
 
 class SweepReader {
@@ -71,7 +75,7 @@ class SweepReader {
     root.LeaveOut({"description"}, "write it as a note of the experiment (shirabe note)");
     root.LeaveOut({"controller", "settings", "imageuri", "job", "prior_runs"},
                   "belongs to the service of Weights & Biases");
-    ReadSweepCommand(reading_, root, constants_);
+    ReadSweepCommand(reading_, root, values_);
     root.Finish(kSweep);
   }
 
@@ -168,11 +172,10 @@ class SweepReader {
     const YamlNode* value = parameter.Find("value");
     const auto distribution = parameter.Text("distribution");
     if (value != nullptr || distribution == "constant") {
-      const std::string text = value != nullptr && value->IsScalar() ? SweepText(*value) : "";
-      if (value == nullptr || !value->IsScalar()) {
-        report_.Error(parameter.At("value"), "must be a text or a number");
-      }
-      constants_.emplace_back(name, text);
+      const bool scalar = value != nullptr && value->IsScalar();
+      if (!scalar) report_.Error(parameter.At("value"), "must be a text or a number");
+      const std::string text = scalar ? SweepText(*value) : "";
+      values_.constants.push_back({name, text, scalar ? SweepJson(*value) : "null"});
       return report_.Taken(parameter.At("value"), {"spec.trialTemplate", name + "=" + text});
     }
     v1::ParameterSpec& made = AddParameter(name, spec_);
@@ -188,6 +191,13 @@ class SweepReader {
     parameter.Texts("values");  // says what is no scalar
     for (const YamlNode& item : values->items) {
       made.mutable_feasible_space()->add_list(SweepText(item));
+    }
+    const auto& items = values->items;
+    if (!numbers && !std::all_of(items.begin(), items.end(), IsText)) {
+      values_.untexts.push_back(made.name());
+      if (std::all_of(items.begin(), items.end(), IsSweepBoolean)) {
+        values_.booleans.push_back(made.name());
+      }
     }
     report_.Taken(parameter.At("values"), {LastParameterPath(spec_) + ".feasibleSpace.list",
                                            absl::StrJoin(made.feasible_space().list(), ", ")});
@@ -266,7 +276,7 @@ class SweepReader {
   v1::ExperimentSpec& spec_;
   const Reading& reading_;
   Report& report_;
-  Constants constants_;
+  SweepValues values_;
 };
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "absl/strings/str_join.h"
 #include "base/printable.h"
 #include "base/text/json_text.h"
+#include "base/text/number.h"
 #include "convert/trial_program.h"
 
 namespace shirabe::convert {
@@ -17,11 +18,11 @@ constexpr size_t kMaxCommandWords = 5'000;
 
 class CommandReader {
  public:
-  CommandReader(const Reading& reading, const Constants& constants)
+  CommandReader(const Reading& reading, const SweepValues& values)
       : spec_(*reading.experiment.mutable_spec()),
         reading_(reading),
         report_(reading.report),
-        constants_(constants) {}
+        values_(values) {}
 
   void Run(Fields& root) {
     const auto program = root.Text("program");
@@ -75,12 +76,14 @@ class CommandReader {
       AddArgs("");
     } else if (word == "${args_no_boolean_flags}") {
       AddFlags();
+      WarnOf(values_.booleans, "as --NAME=True or --NAME=False, not as a flag or nothing", place);
     } else if (word == "${args_json}") {
       command.push_back(ArgsJson());
-    } else if (word == "${args_json_file}" && constants_.empty()) {
+      WarnOf(values_.untexts, "as a text in JSON, \"True\" for true and \"1\" for 1", place);
+    } else if (word == "${args_json_file}" && values_.constants.empty()) {
       command.push_back("$(SHIRABE_PARAMS_FILE)");
-    } else if (absl::StartsWith(word, "${envvar:") && absl::EndsWith(word, "}")) {
-      command.push_back(absl::StrCat("$(", word.substr(9, word.size() - 10), ")"));
+    } else if (absl::StrContains(word, "${envvar:")) {
+      command.push_back(WithVariables(word, place));
     } else if (absl::StartsWith(word, "${")) {
       report_.Error(place,
                     Quoted(word) +
@@ -95,8 +98,32 @@ class CommandReader {
     return true;
   }
 
+  // ${envvar:NAME} anywhere in a word.
+  std::string WithVariables(const std::string& word, const Place& place) {
+    constexpr std::string_view kOpen = "${envvar:";
+    std::string made;
+    size_t from = 0;
+    for (size_t at = word.find(kOpen); at != word.npos; at = word.find(kOpen, from)) {
+      const size_t close = word.find('}', at);
+      if (close == word.npos) break;
+      const std::string name = word.substr(at + kOpen.size(), close - at - kOpen.size());
+      absl::StrAppend(&made, Literal(word.substr(from, at - from)), "$(", name, ")");
+      report_.Warn(place, absl::StrCat("${envvar:", name, "} becomes $(", name,
+                                       "), which a variable of the container's own env alone "
+                                       "fills in: add ",
+                                       name, " to it"));
+      from = close + 1;
+    }
+    return made + Literal(word.substr(from));
+  }
+
+  void WarnOf(const std::vector<std::string>& names, const std::string& how, const Place& place) {
+    if (names.empty()) return;
+    report_.Warn(place, absl::StrCat("the program gets ", absl::StrJoin(names, ", "), " ", how));
+  }
+
   void AddArgs(const std::string& dashes) {
-    for (const auto& [name, value] : constants_) {
+    for (const auto& [name, value, json] : values_.constants) {
       made_.command.push_back(absl::StrCat(dashes, Literal(name), "=", Literal(value)));
     }
     for (const v1::ParameterSpec& parameter : spec_.parameters()) {
@@ -107,7 +134,7 @@ class CommandReader {
 
   // Of one value: --name where it is true, nothing where it is false.
   void AddFlags() {
-    for (const auto& [name, value] : constants_) {
+    for (const auto& [name, value, json] : values_.constants) {
       if (value == "False") continue;
       made_.command.push_back(value == "True"
                                   ? absl::StrCat("--", Literal(name))
@@ -121,8 +148,8 @@ class CommandReader {
 
   std::string ArgsJson() const {
     std::vector<std::string> pairs;
-    for (const auto& [name, value] : constants_) {
-      pairs.push_back(absl::StrCat(Literal(JsonQuoted(name)), ": ", Literal(JsonQuoted(value))));
+    for (const auto& [name, value, json] : values_.constants) {
+      pairs.push_back(absl::StrCat(Literal(JsonQuoted(name)), ": ", Literal(json)));
     }
     for (const v1::ParameterSpec& parameter : spec_.parameters()) {
       const bool text = parameter.parameter_type() == v1::CATEGORICAL;
@@ -136,21 +163,32 @@ class CommandReader {
   v1::ExperimentSpec& spec_;
   const Reading& reading_;
   Report& report_;
-  const Constants& constants_;
+  const SweepValues& values_;
   TrialProgram made_;
   std::string program_name_;
 };
 
 }  // namespace
 
+bool IsSweepBoolean(const YamlNode& scalar) {
+  return scalar.kind == YamlNode::Kind::kBoolean && scalar.text.size() > 1;
+}
+
 std::string SweepText(const YamlNode& scalar) {
-  if (scalar.kind == YamlNode::Kind::kBoolean) return scalar.boolean ? "True" : "False";
+  if (IsSweepBoolean(scalar)) return scalar.boolean ? "True" : "False";
   if (scalar.kind == YamlNode::Kind::kNull) return "None";
   return scalar.text;
 }
 
-void ReadSweepCommand(const Reading& reading, Fields& root, const Constants& constants) {
-  CommandReader(reading, constants).Run(root);
+std::string SweepJson(const YamlNode& scalar) {
+  if (IsSweepBoolean(scalar)) return scalar.boolean ? "true" : "false";
+  if (scalar.kind == YamlNode::Kind::kNull) return "null";
+  if (scalar.kind != YamlNode::Kind::kNumber) return JsonQuoted(scalar.text);
+  return scalar.integer ? absl::StrCat(*scalar.integer) : FormatNumber(scalar.number);
+}
+
+void ReadSweepCommand(const Reading& reading, Fields& root, const SweepValues& values) {
+  CommandReader(reading, values).Run(root);
 }
 
 }  // namespace shirabe::convert

@@ -10,14 +10,28 @@
 
 namespace shirabe::convert {
 
-// Parameters of one value, in the order of the file.
-using Constants = std::vector<std::pair<std::string, std::string>>;
+// A parameter of one value.
+struct SweepConstant {
+  std::string name;
+  std::string text;  // as Python prints it
+  std::string json;
+};
 
-// A value as Python prints it: True where YAML has true.
+// Of the parameters, what a specification does not say.
+struct SweepValues {
+  std::vector<SweepConstant> constants;  // in the order of the file
+  std::vector<std::string> untexts;      // categorical ones whose values are not all texts
+  std::vector<std::string> booleans;     // those of them that are true or false
+};
+
+// A value as Python prints it, and as JSON: True and true where YAML has true. As in Python's YAML,
+// y and n are texts.
 std::string SweepText(const YamlNode& scalar);
+std::string SweepJson(const YamlNode& scalar);
+bool IsSweepBoolean(const YamlNode& scalar);
 
 // Sets spec.trialTemplate from `command`, `program`, `project` and `entity`; the parameters of the
 // experiment are there already.
-void ReadSweepCommand(const Reading& reading, Fields& root, const Constants& constants);
+void ReadSweepCommand(const Reading& reading, Fields& root, const SweepValues& values);
 
 }  // namespace shirabe::convert

@@ -20,6 +20,7 @@ namespace shirabe::convert {
 namespace {
 
 using testing::AllOf;
+using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -268,6 +269,36 @@ TEST(ConvertTest, ACommandOfASweepHasItsForms) {
               HasSubstr("\\\"a\\\": \\\"${trialParameters.a}\\\""));
   EXPECT_THAT(command("[run, '${envvar:HOME}']"), HasSubstr("- $(HOME)"));
   EXPECT_THAT(Findings(Converted(sweep + "command: ['${what}']\n")), HasSubstr("${args_json}"));
+}
+
+// PyYAML, which reads sweeps, takes y and n for texts.
+TEST(ConvertTest, ValuesOfASweepKeepTheirTypes) {
+  const std::string sweep =
+      "method: grid\nprogram: t.py\nmetric: {name: loss}\n"
+      "parameters: {axis: {values: [x, y, n]}, fp16: {values: [true, false]}, k: {values: [1, "
+      "auto]},"
+      " epochs: {value: 5}, amp: {value: true}, sched: {values: [cos, null]}, tag: {value: "
+      "'true'}}\n";
+  const auto converted = [&](const std::string& words) {
+    return Converted(sweep + "command: " + words + "\n");
+  };
+  const Conversion json = converted("[run, '${args_json}']");
+  EXPECT_THAT(json.experiment.spec().parameters(0).feasible_space().list(),
+              ElementsAre("x", "y", "n"));
+  EXPECT_THAT(experiment::ToYaml(json.experiment),
+              HasSubstr(R"(\"epochs\": 5, \"amp\": true, \"tag\": \"true\")"));
+  EXPECT_THAT(Findings(json), HasSubstr("the program gets fp16, k, sched as a text in JSON"));
+  EXPECT_THAT(Findings(converted("[run, '${args_no_boolean_flags}']")),
+              HasSubstr("the program gets fp16 as --NAME=True or --NAME=False"));
+  EXPECT_THAT(Findings(converted("[run, '${args}']")), Not(HasSubstr("the program gets")));
+  const Conversion variables = converted("[run, '--d=${envvar:DATA}/a', '${args}']");
+  EXPECT_THAT(experiment::ToYaml(variables.experiment), HasSubstr("- --d=$(DATA)/a"));
+  EXPECT_THAT(Findings(variables), HasSubstr("add DATA to it"));
+}
+
+TEST(ConvertTest, AnExperimentNeedsNoConversion) {
+  EXPECT_THAT(Findings(Converted("apiVersion: kubeflow.org/v1beta1\nkind: Experiment\n")),
+              HasSubstr("2:7: error: is an Experiment: there is nothing to convert"));
 }
 
 TEST(MachineTypesTest, KnowsFamiliesAndNames) {
