@@ -313,6 +313,10 @@ const char* FixFor(absl::StatusCode code, const PostgresError& error) {
   // The second is libpq's, of a server that no session may write to.
   if (state == "25006" || absl::StrContains(error.message, "session is read-only"))
     return ": it is read-only, name the primary server in the address";
+  // Without USAGE of a schema its tables do not exist.
+  if (state == "42P01" || state == "3F000")
+    return ": its user lacks USAGE of the schema shirabe (GRANT USAGE ON SCHEMA shirabe), or the "
+           "tables are damaged, then restore them from a backup";
   if (state == "42501") return ": the user may not, grant CREATE on the database (or the tables)";
   switch (code) {
     case absl::StatusCode::kNotFound: return ": create it with createdb, or name another";
@@ -333,6 +337,8 @@ Status StatusOf(const PostgresError& error, const std::string& database) {
   return Status(
       code, absl::StrCat("database ", database, ": ", error.message, state, FixFor(code, error)));
 }
+
+Status AsOutage(const Status& status) { return absl::UnavailableError(Message(status)); }
 
 bool IsTransient(const PostgresError& error) {
   return error.state == "40001" || error.state == "40P01" || error.state == "57014";

@@ -45,6 +45,11 @@ bool IsTransient(const PostgresError& error);
 // has ended this session. A wrong password stays wrong.
 bool IsConnectionLost(const PostgresError& error);
 
+// A connection to a database that was reached before could not be made: an outage, kUnavailable,
+// whatever the reason. A database that is gone has no answer to whether a record exists, and a
+// password that is refused says nothing of the rights of a caller.
+Status AsOutage(const Status& status);
+
 // A connection could not be made: from libpq's message in its verbose form, which is the only
 // place where the code is then found.
 PostgresError ParseConnectError(const std::string& message);

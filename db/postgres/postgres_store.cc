@@ -45,7 +45,7 @@ class PostgresPool {
   // has passed: a read changes nothing, so it may be repeated.
   template <class Read>
   auto Run(const Read& read, absl::Duration patience) -> decltype(read(nullptr)) {
-    const absl::Duration deadline = Deadline(patience);
+    const absl::Duration deadline = RealClock()->Monotonic() + patience;
     for (int failures = 0;; ++failures) {
       bool again = false;
       auto db = Acquire(deadline, &again);
@@ -61,7 +61,6 @@ class PostgresPool {
   }
 
  private:
-  static absl::Duration Deadline(absl::Duration patience);
   // An idle connection or a new one; `*again` if there is none but trying again may help, as it
   // does not with a wrong password.
   StatusOr<std::unique_ptr<PostgresConnection>> Acquire(absl::Duration deadline, bool* again);
@@ -75,11 +74,8 @@ class PostgresPool {
   CondVar returned_;
   std::vector<std::unique_ptr<PostgresConnection>> idle_ ABSL_GUARDED_BY(mutex_);
   int taken_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool reached_ ABSL_GUARDED_BY(mutex_) = false;  // it had a connection before
 };
-
-absl::Duration PostgresPool::Deadline(absl::Duration patience) {
-  return RealClock()->Monotonic() + patience;
-}
 
 StatusOr<std::unique_ptr<PostgresConnection>> PostgresPool::Acquire(absl::Duration deadline,
                                                                     bool* again) {
@@ -102,12 +98,13 @@ StatusOr<std::unique_ptr<PostgresConnection>> PostgresPool::Acquire(absl::Durati
   }
   PostgresError why;
   auto db = PostgresConnection::Open(options_, &why);
+  const MutexLock lock(mutex_);
+  reached_ = reached_ || db.ok();
   if (db.ok()) return db;
   *again = absl::IsUnavailable(db.status()) && IsConnectionLost(why);
-  const MutexLock lock(mutex_);
   --taken_;
   returned_.NotifyOne();
-  return db.status();
+  return reached_ ? AsOutage(db.status()) : db.status();
 }
 
 void PostgresPool::Release(std::unique_ptr<PostgresConnection> db) {
@@ -301,7 +298,8 @@ Status PostgresStore::ReleaseLeases(const std::vector<LeaseClaim>& claims) {
 StatusOr<std::unique_ptr<PostgresConnection>> PostgresStore::Connect() const {
   PostgresOptions patient = connection_;
   patient.response_timeout = kLongStatement;
-  return PostgresConnection::Open(patient);
+  auto db = PostgresConnection::Open(patient);
+  return db.ok() ? std::move(db) : AsOutage(db.status());
 }
 
 StatusOr<std::unique_ptr<Snapshot>> PostgresStore::TakeSnapshot() {

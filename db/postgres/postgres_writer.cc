@@ -159,7 +159,7 @@ Status PostgresWriter::Connect(bool* again) {
   auto opened = PostgresConnection::Open(options_.connection, &why);
   if (!opened.ok()) {
     *again = absl::IsUnavailable(opened.status()) && IsConnectionLost(why);
-    return opened.status();
+    return AsOutage(opened.status());
   }
   session_.id = RandomSessionId();
   const Status status = ForgetOldWriters(opened->get());

@@ -11,8 +11,10 @@
 #include <set>
 #include <thread>
 
+#include "absl/strings/str_replace.h"
 #include "base/open_beneath.h"
 #include "base/rng.h"
+#include "db/maintenance.h"
 #include "db/postgres/postgres_store.h"
 #include "tests/db/postgres_server.h"
 #include "tests/integration/postgres_proxy.h"
@@ -130,6 +132,55 @@ TEST_F(PostgresFaults, TheServerCrashesInTheMiddleOfCommits) {
     EXPECT_TRUE(times == 1 || !status.ok()) << message << " was acknowledged and is lost";
   }
   EXPECT_GT(answers.size(), 200u);
+}
+
+// A database that is renamed, dropped or not there after a failover; and one that no longer lets
+// its user in. That a record does not exist, or that a caller may not, must never be read out of
+// it: the files of what runs would be removed.
+TEST_F(PostgresFaults, ADatabaseThatCannotBeReachedAnyMoreIsAnOutage) {
+  StartServer();
+  // In a moment in which the store has no connection, nor makes one.
+  const auto execute = [&](const std::string& sql) {
+    return WaitUntil([&] {
+      const auto admin = server_->Connect();
+      return admin.ok() &&
+             (*admin)
+                 ->Execute(
+                     "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+                     " WHERE usename = 'runner'")
+                 .ok() &&
+             (*admin)->Execute(sql).ok();
+    });
+  };
+  ASSERT_TRUE(execute("CREATE USER runner"));
+  ASSERT_TRUE(execute("GRANT CREATE ON DATABASE " + database_ + " TO runner"));
+  const std::string address =
+      absl::StrReplaceAll(server_->Address(database_), {{"user=postgres", "user=runner"}});
+  const auto store = MustOpen(address);
+  ASSERT_TRUE(store->Commit(Creation()).ok());
+  const std::pair<std::string, std::string> kOutages[] = {
+      {"ALTER DATABASE " + database_ + " RENAME TO away",
+       "ALTER DATABASE away RENAME TO " + database_},
+      {"ALTER ROLE runner NOLOGIN", "ALTER ROLE runner LOGIN"},
+      {"REVOKE CONNECT ON DATABASE " + database_ + " FROM PUBLIC",
+       "GRANT CONNECT ON DATABASE " + database_ + " TO PUBLIC"}};
+  int64_t said = 0;
+  for (const auto& [begin, end] : kOutages) {
+    ASSERT_TRUE(execute(begin)) << begin;
+    ASSERT_TRUE(execute("SELECT 1"));  // connections from before it
+    const auto read = store->GetExperiment(kPostgresFaultsKey);
+    EXPECT_TRUE(absl::IsUnavailable(read.status())) << begin << ": " << read.status();
+    const auto written = store->Commit(Say("lost"));
+    EXPECT_TRUE(absl::IsUnavailable(written.status())) << begin << ": " << written.status();
+    const Status bulk = MaintenanceOf(*store).TakeSnapshot().status();
+    EXPECT_TRUE(absl::IsUnavailable(bulk)) << begin << ": " << bulk;
+    ASSERT_TRUE(execute(end)) << end;
+    EXPECT_TRUE(store->GetExperiment(kPostgresFaultsKey).ok()) << end;
+    EXPECT_TRUE(store->Commit(Say(absl::StrCat("again", ++said))).ok()) << end;
+  }
+  EXPECT_THAT(Said(*store), SizeIs(3)) << "and nothing of what was refused";
+  // Who opens one that is not there is told what is wrong.
+  ASSERT_TRUE(absl::IsNotFound(OpenPostgres({.address = server_->Address("away")}).status()));
 }
 
 TEST_F(PostgresFaults, TheConnectionBreaksDuringCommit) {
