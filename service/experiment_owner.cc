@@ -34,6 +34,7 @@ std::string ExperimentOwner::LastError() const {
   {
     const MutexLock lock(mutex_);
     if (!last_error_.empty()) return last_error_;
+    if (!own_error_.empty()) return own_error_;
     const absl::Duration silent = clock_->Monotonic() - asked_at_;
     if (silent > kSlowAnswer) {
       return absl::StrCat("the database has not answered for ",
@@ -104,24 +105,30 @@ Status ExperimentOwner::Refresh() {
   return absl::OkStatus();
 }
 
-// Those that another process owns are tried again: it may die, or end.
+// Those that another process owns are tried again: it may die, or end. What else keeps one from
+// being owned is the store's.
 void ExperimentOwner::TryOwn() {
-  if (wanted_.empty() || clock_->Monotonic() < try_at_) return;
+  if (!wanted_.empty() && clock_->Monotonic() < try_at_) return;
   bool held = false;
+  std::string error;
   for (auto it = wanted_.begin(); it != wanted_.end();) {
     const Status own = controller_->Own(*it);
+    if (own.ok()) Log(LogLevel::kInfo, "runs an experiment", {{"experiment", ToString(*it)}});
     if (own.ok() || absl::IsNotFound(own)) {
       it = wanted_.erase(it);
       continue;
     }
     if (!absl::IsAlreadyExists(own)) {
+      error = Message(own);
       Log(LogLevel::kWarning, "failed to acquire an experiment; trying again",
-          {{"experiment", ToString(*it)}, {"error", Message(own)}});
+          {{"experiment", ToString(*it)}, {"error", error}});
     }
     held = true;
     ++it;
   }
   if (held) try_at_ = clock_->Monotonic() + kRetryAfter;
+  const MutexLock lock(mutex_);
+  own_error_ = error;
 }
 
 void ExperimentOwner::GiveBack() {
@@ -130,6 +137,10 @@ void ExperimentOwner::GiveBack() {
     if (absl::IsDeadlineExceeded(over)) continue;
     controller_->ReleaseOwnership(key);
     gave_back_ = true;
+    if (absl::IsAborted(over)) {
+      Log(LogLevel::kWarning, "another server has taken an experiment over",
+          {{"experiment", ToString(key)}, {"reason", Message(over)}});
+    }
     // Not if it has ended or was deleted. But the lease may have gone to another process; or it was
     // made again under its name, of which Look made nothing while the old one was ours.
     const auto experiment = client_->GetExperiment(key);

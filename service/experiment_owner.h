@@ -45,7 +45,8 @@ class ExperimentOwner {
   bool gave_back_ = false;          // since memory was returned
   absl::Duration return_at_;        // monotonic
   mutable Mutex mutex_;
-  std::string last_error_ ABSL_GUARDED_BY(mutex_);
+  std::string last_error_ ABSL_GUARDED_BY(mutex_);  // of reading
+  std::string own_error_ ABSL_GUARDED_BY(mutex_);   // of writing down that it owns one
   bool ready_ ABSL_GUARDED_BY(mutex_) = false;
   // Monotonic; since when an answer of the store is awaited: infinite = none is.
   absl::Duration asked_at_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteDuration();

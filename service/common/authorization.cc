@@ -133,6 +133,7 @@ StatusOr<Tokens> Tokens::Load(const std::string& path) {
   RETURN_IF_ERROR(CheckMode(path));
   ASSIGN_OR_RETURN(const std::string text, ReadFile(path, 1 << 20));
   Tokens tokens;
+  std::map<std::string, std::pair<std::string, int>> seen;  // by token: "" or namespace, line
   int number = 0;
   for (const auto line : absl::StrSplit(text, '\n')) {
     ++number;
@@ -141,6 +142,13 @@ StatusOr<Tokens> Tokens::Load(const std::string& path) {
         absl::StrSplit(line, absl::ByAnyChar(" \t\r"), absl::SkipEmpty());
     if (words.empty() || words[0][0] == '#') continue;
     RETURN_IF_ERROR(CheckToken(words.back(), place));
+    const std::string whose = words.size() == 3 ? words[1] : "";
+    const auto [other, fresh] = seen.emplace(words.back(), std::pair(whose, number));
+    if (!fresh && other->second.first != whose) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(place, ": this token stands in line ", other->second.second,
+                       ", too: give each namespace and the administrator one of its own"));
+    }
     if (words.size() == 1 && tokens.admin_.empty()) {
       tokens.admin_ = words[0];
     } else if (words.size() == 3 && words[0] == "user") {

@@ -47,10 +47,12 @@ void ChangeHub::Unlisten(int id) {
 void ChangeHub::Run() {
   while (!shutdown_wait_.over()) {
     Status looked = Refresh();
-    if (!looked.ok()) {
+    const bool well = looked.ok(), was_well = health().ok();  // an outage is told of once
+    if (!well && was_well) {
       Log(LogLevel::kWarning, "cannot read the store", {{"why", Message(looked)}});
+    } else if (well && !was_well) {
+      Log(LogLevel::kInfo, "reads the store again", {});
     }
-    const bool well = looked.ok();
     {
       const MutexLock lock(mutex_);
       health_ = std::move(looked);

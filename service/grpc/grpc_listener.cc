@@ -2,6 +2,7 @@
 
 #include <arpa/inet.h>
 #include <fcntl.h>
+#include <grpc/support/log.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -10,13 +11,16 @@
 #include <sys/socket.h>
 
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/address.h"
+#include "base/clock.h"
 #include "base/log.h"
+#include "base/printable.h"
 
 namespace shirabe::service {
 namespace {
@@ -26,6 +30,22 @@ constexpr int kEvents = 64;
 // As gRPC has it for its own listener with our keepalive: what is sent and not acknowledged for so
 // long ends the connection.
 constexpr unsigned kUserTimeoutMs = 20'000;
+
+// gRPC writes a line of its own to stderr for each handshake that fails, and all who can connect
+// can make them fail: ours is JSON, and comes once in kGrpcLog.
+constexpr absl::Duration kGrpcLog = absl::Seconds(10);
+
+void LogOfServer(gpr_log_func_args* line) {
+  static std::atomic<int64_t> next = 0, omitted = 0;
+  const int64_t now = absl::ToInt64Milliseconds(RealClock()->Monotonic());
+  int64_t due = next;
+  if (now < due || !next.compare_exchange_strong(due, now + absl::ToInt64Milliseconds(kGrpcLog))) {
+    ++omitted;
+    return;
+  }
+  Log(LogLevel::kWarning, "gRPC reports an error",
+      {{"error", Printable(line->message)}, {"omitted", absl::StrCat(omitted.exchange(0))}});
+}
 
 // As gRPC names the other end: ipv4:10.0.0.7:80, ipv6:[fd00::7]:80.
 std::string PeerOf(int fd) {
@@ -113,6 +133,7 @@ void GrpcListener::Stop() {
 }
 
 void GrpcListener::AddTo(grpc::ServerBuilder& builder, const Credentials& credentials) {
+  gpr_set_log_function(LogOfServer);
   using Type = grpc::ServerBuilder::experimental_type::ExternalConnectionType;
   // Statistics of each connection and call, for a service that we do not have.
   builder.AddChannelArgument(GRPC_ARG_ENABLE_CHANNELZ, 0);

@@ -124,6 +124,13 @@ StatusOr<HttpReply> Apply(Call& call) {
   return reply;
 }
 
+using Words = google::protobuf::Map<std::string, std::string>;
+
+bool Equal(const Words& a, const Words& b) {
+  return std::map<std::string, std::string>(a.begin(), a.end()) ==
+         std::map<std::string, std::string>(b.begin(), b.end());
+}
+
 // RFC 7396 on the experiment as it is printed; what may change is decided as for PUT.
 StatusOr<v1::Experiment> Patched(const Call& call, const v1::Experiment& stored) {
   RETURN_IF_ERROR(CheckJsonLimits(call.request.body, kRequestJson));
@@ -142,6 +149,12 @@ StatusOr<v1::Experiment> Patched(const Call& call, const v1::Experiment& stored)
   }
   if (experiment::KeyOf(parsed.experiment) != call.Experiment()) {
     return BadField("metadata", "of an experiment cannot change: its name and namespace stay");
+  }
+  const v1::ObjectMeta &before = stored.metadata(), &after = parsed.experiment.metadata();
+  for (const auto& [field, same] :
+       {std::pair("metadata.labels", Equal(before.labels(), after.labels())),
+        std::pair("metadata.annotations", Equal(before.annotations(), after.annotations()))}) {
+    if (!same) return BadField(field, "of an experiment cannot change: give tags to it instead");
   }
   return std::move(parsed.experiment);
 }

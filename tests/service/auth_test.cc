@@ -53,6 +53,16 @@ TEST_F(AuthTest, KnowsWhomTheFileNames) {
   EXPECT_EQ(red->name, "user of red");
 }
 
+// The later line would take it away from the first.
+TEST_F(AuthTest, ATokenIsOfOneNamespaceOrTheAdministrators) {
+  const std::string shared = std::string(" ") + kRed + "\n";
+  const auto two = Load(std::string(kAdmin) + "\nuser red" + shared + "user blue" + shared);
+  EXPECT_THAT(Message(two.status()), HasSubstr(":3: this token stands in line 2, too"));
+  const auto both = Load(std::string(kAdmin) + "\nuser red " + kAdmin + "\n");
+  EXPECT_THAT(Message(both.status()), HasSubstr(":2: this token stands in line 1, too"));
+  EXPECT_TRUE(Load(std::string(kAdmin) + "\nuser red" + shared + "user red" + shared).ok());
+}
+
 TEST_F(AuthTest, AUserMayActInOneNamespace) {
   const auto red = Show(Default(), kRed);
   for (const Permission permission :

@@ -110,6 +110,9 @@ TEST_F(HttpRoutesTest, PatchesCounts) {
   EXPECT_EQ(http_.Send("PATCH", one, R"({"spec": {"maxTrialCount": 0}})").status, 400);
   EXPECT_EQ(http_.Send("PATCH", one, R"({"spec": {"maxTrials": 6}})").status, 400);
   EXPECT_EQ(http_.Send("PATCH", one, R"({"metadata": {"name": "two"}})").status, 400);
+  const auto labels = http_.Send("PATCH", one, R"({"metadata": {"labels": {"a": "2"}}})");
+  EXPECT_EQ(labels.status, 400);
+  EXPECT_THAT(labels.body, HasSubstr("metadata.labels"));
   EXPECT_EQ(http_.Send("PATCH", one, "[1]").status, 400);
   EXPECT_EQ(http_.Send("PATCH", one, R"({"spec": {"algorithm": {"algorithmName": "tpe"}}})").status,
             409);
