@@ -273,6 +273,11 @@ bool IsMetadataReference(const std::string& reference) {
   return ParseMetadata(reference).has_value();
 }
 
+Status CheckMetadataReference(const std::string& reference, const Struct& trial_spec) {
+  const auto key = ParseMetadata(reference);
+  return key ? ReadMetadata(*key, trial_spec, {}).status() : absl::OkStatus();
+}
+
 StatusOr<Struct> Render(const v1::TrialTemplate& trial_template, const TrialKey& trial,
                         const std::vector<v1::Assignment>& assignments) {
   if (!trial_template.has_trial_spec()) {

@@ -33,6 +33,11 @@ std::set<std::string> ReferencedIn(const std::string& text);
 // APIVersion, Annotations[key], Labels[key]) instead of a parameter of the search space.
 bool IsMetadataReference(const std::string& reference);
 
+// kInvalidArgument, naming it, for a label or annotation that the object does not have; OK for
+// whatever else a reference is.
+Status CheckMetadataReference(const std::string& reference,
+                              const google::protobuf::Struct& trial_spec);
+
 // kInvalidArgument, naming it, for a reference that nothing binds.
 StatusOr<google::protobuf::Struct> Render(const v1::TrialTemplate& trial_template,
                                           const TrialKey& trial,

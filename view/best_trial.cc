@@ -133,7 +133,9 @@ std::string BestTable(const v1::Experiment& experiment, bool with_header) {
 std::string ArgumentsOf(const Assignments& assignments) {
   return absl::StrJoin(assignments, " ",
                        [](std::string* out, const v1::Assignment& assignment) {
-                         absl::StrAppend(out, "--",
+                         // Katib's examples call them --lr.
+                         const bool dashes = assignment.name()[0] == '-';
+                         absl::StrAppend(out, dashes ? "" : "--",
                                          ShellQuote(assignment.name() + "=" +
                                                     trial::FormatAssignment(assignment)));
                        }) +

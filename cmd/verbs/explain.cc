@@ -168,6 +168,11 @@ std::string KindNamed(const std::string& word) {
   return "";
 }
 
+bool IsVariant(const std::string& kind, const std::string& name) {
+  return kind == kAlgorithm ? Registry<suggestion::AlgorithmInfo>::Get().Find(name) != nullptr
+                            : Registry<suggestion::StopperInfo>::Get().Find(name) != nullptr;
+}
+
 // A field, right or mistaken.
 bool IsField(const std::string& word) {
   return word == "experiment" || word == "experiments" || word == "spec" || word == "metadata" ||
@@ -210,6 +215,11 @@ StatusOr<int> Explain(const Arguments& arguments) {
   const std::string kind = KindNamed(words[0]);
   if (kind.empty() && words.size() == 1 && IsField(words[0])) {
     RETURN_IF_ERROR(ExplainField(flags, words[0]));
+    return 0;
+  }
+  for (const char* one : {kAlgorithm, kStopper}) {
+    if (!kind.empty() || words.size() != 1 || !IsVariant(one, words[0])) continue;
+    RETURN_IF_ERROR(PrintVariants(flags, Variants(one), words[0]));
     return 0;
   }
   if (kind.empty()) {

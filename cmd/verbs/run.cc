@@ -218,6 +218,10 @@ void Announce(const v1::Experiment& experiment, const experiment::Submitted& sub
   ProgressLine(absl::StrCat("experiment ", name, submitted.created ? ": " : " goes on: ", trials,
                             spec.parallel_trial_count(), " at the same time, algorithm ",
                             spec.algorithm().algorithm_name(), "; state in ", place.home));
+  if (spec.shirabe().ask_and_tell()) {
+    ProgressLine(absl::StrCat("nothing is started (spec.shirabe.askAndTell): `shirabe ask ", name,
+                              "` gives a trial, `shirabe tell` takes its result"));
+  }
 }
 
 void PrintBest(const v1::Experiment& experiment, const std::string& output) {

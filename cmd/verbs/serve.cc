@@ -6,6 +6,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/address.h"
+#include "base/certificate.h"
+#include "base/file_io.h"
 #include "base/log.h"
 #include "base/registry.h"
 #include "cmd/listen_options.h"
@@ -45,6 +47,18 @@ Status CheckServeFlags(const Globals& globals, const ServeFlags& flags) {
     return UsageError("--insecure asks for no token: leave --token-file out");
   }
   return absl::OkStatus();
+}
+
+// One that has ended is served all the same: callers refuse it, and say little more than that.
+void WarnOfExpiry(const std::string& file) {
+  constexpr absl::Duration kSoon = absl::Hours(24 * 14);
+  const auto certificate = ReadFile(file);
+  const auto until = certificate.ok() ? ExpiryOf(*certificate) : certificate.status();
+  const absl::Time now = RealClock()->Now();
+  if (!until.ok() || *until > now + kSoon) return;
+  Log(LogLevel::kWarning,
+      *until < now ? "the certificate has ended: callers refuse it" : "the certificate ends soon",
+      {{"file", file}, {"end", absl::FormatTime(absl::RFC3339_sec, *until, absl::UTCTimeZone())}});
 }
 
 StatusOr<client::ExecutionOptions> MachinesFor(const ServeFlags& flags) {
@@ -92,6 +106,7 @@ StatusOr<int> Serve(const Arguments& arguments) {
   RETURN_IF_ERROR(CheckServeFlags(globals, flags));
   RETURN_IF_ERROR(SetOutgoing(flags.listen_options));
   if (!globals.verbose) SetLogLevel(LogLevel::kInfo);
+  WarnOfExpiry(flags.listen_options.tls.certificate);
   ASSIGN_OR_RETURN(const client::ExecutionOptions machines, MachinesFor(flags));
   // Before anything starts a thread: the signals are to reach none of them.
   Interrupts interrupts;

@@ -226,6 +226,7 @@ Json Fixed(const v1::Experiment& experiment) {
     range.clear_max();
     range.clear_list();
     range.clear_numbers();
+    if (range.distribution() == v1::UNIFORM) range.clear_distribution();  // it is the default
   }
   return ToTree(copy.spec());
 }

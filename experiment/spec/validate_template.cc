@@ -247,6 +247,10 @@ void CheckTrialParameters(const v1::ExperimentSpec& spec, Findings& findings) {
                                               " already: use that twice");
     }
     CheckReference(reference, path + ".reference", parameters, findings);
+    if (!spec.trial_template().has_trial_spec()) continue;
+    const auto& object = spec.trial_template().trial_spec();
+    const Status there = trial::CheckMetadataReference(reference, object);
+    if (!there.ok()) findings.Error(path + ".reference", shirabe::Message(there));
   }
 }
 

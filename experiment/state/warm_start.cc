@@ -69,6 +69,13 @@ Status CheckMatch(const v1::ExperimentSpec& old, const v1::ExperimentSpec& spec)
   return Mismatch(absl::StrJoin(wrong, "; ") + ": search the same parameters, or remove it");
 }
 
+// Its values and how they are spread, without what is the default.
+std::string RangeOf(const v1::ParameterSpec& parameter) {
+  v1::FeasibleSpace range = parameter.feasible_space();
+  if (range.distribution() == v1::UNIFORM) range.clear_distribution();
+  return range.SerializeAsString();
+}
+
 // What differs and does no harm, or only to some of the trials.
 std::vector<std::string> Differences(const v1::ExperimentSpec& old,
                                      const v1::ExperimentSpec& spec) {
@@ -76,8 +83,7 @@ std::vector<std::string> Differences(const v1::ExperimentSpec& old,
   for (const v1::ParameterSpec& parameter : spec.parameters()) {
     const v1::ParameterSpec* there = FindParameter(old, parameter.name());
     const bool same = there->parameter_type() == parameter.parameter_type() &&
-                      there->feasible_space().SerializeAsString() ==
-                          parameter.feasible_space().SerializeAsString();
+                      RangeOf(*there) == RangeOf(parameter);
     if (!same) notes.push_back(absl::StrCat("\"", parameter.name(), "\" had other values"));
   }
   for (const v1::ParameterSpec& parameter : old.parameters()) {

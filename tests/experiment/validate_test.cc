@@ -117,6 +117,10 @@ TEST(Rules, OfTemplates) {
           "mean \"units\"?"});
   Expect({"{name: units, reference: units}", "{name: units, reference: \"${trialSpec.Nmae}\"}",
           "is unknown metadata"});
+  Expect({"{name: units, reference: units}",
+          "{name: units, reference: \"${trialSpec.Labels[team]}\"}",
+          "trialParameters[1].reference: there is no "
+          "spec.trialTemplate.trialSpec.metadata.labels[\"team\"]; add it as text"});
   Expect({"\"${trialParameters.units}\"", "x", "trialParameters[1].name: \"units\" is not used"});
   Expect({"\"${trialParameters.units}\"", "\"${trialParameters.units}${trialParameters.unit}\"",
           "39:57: error: spec.trialTemplate.trialSpec.spec.template.spec.containers[0].command[2]: "
@@ -434,6 +438,18 @@ TEST(SameExperiment, CountsGoalAndRangesMayChange) {
   wanted.mutable_spec()->mutable_parameters(3)->mutable_feasible_space()->add_list("lion");
   (*wanted.mutable_metadata()->mutable_labels())["a"] = "b";
   EXPECT_TRUE(CheckSameExperiment(existing, wanted).ok());
+}
+
+// Katib writes it into what it stores.
+TEST(SameExperiment, UniformIsTheDefault) {
+  const v1::Experiment existing = ParseOnly(kGood);
+  v1::Experiment wanted = existing;
+  v1::FeasibleSpace& range =
+      *wanted.mutable_spec()->mutable_parameters(0)->mutable_feasible_space();
+  range.set_distribution(v1::UNIFORM);
+  EXPECT_TRUE(CheckSameExperiment(existing, wanted).ok());
+  range.set_distribution(v1::LOG_UNIFORM);
+  EXPECT_FALSE(CheckSameExperiment(existing, wanted).ok());
 }
 
 TEST(SameExperiment, TheFirstDifferenceIsNamed) {

@@ -127,6 +127,13 @@ TEST_F(WarmStartTest, TakesEndedTrialsOfEachSourceInOrder) {
   EXPECT_THAT(found.notes, IsEmpty());
 }
 
+TEST_F(WarmStartTest, UniformIsTheDefaultAndIsNoDifference) {
+  v1::ParameterSpec uniform = Ranged("lr", v1::DOUBLE, 0, 1);
+  uniform.mutable_feasible_space()->set_distribution(v1::UNIFORM);
+  Put(Named("a", {uniform}), {Ended(0.1, 1)});
+  EXPECT_THAT(Read(From({"a"})).notes, IsEmpty());
+}
+
 TEST_F(WarmStartTest, LeavesOutAndCountsWhatLiesOutside) {
   Put(Named("a", {Ranged("lr", v1::DOUBLE, 0, 10), Ranged("bs", v1::INT, 1, 9)}),
       {Ended(0.1, 1), Ended(2, 2), Ended(10, 3)});

@@ -67,6 +67,12 @@ class ContextTlsTest : public testing::Test {
   std::unique_ptr<Running> server_;
 };
 
+// Its certificate is one of two days.
+TEST_F(ContextTlsTest, TheServersLogSaysThatItsCertificateEnds) {
+  EXPECT_THAT(server_->Err(),
+              AllOf(HasSubstr("the certificate ends soon"), HasSubstr("server.pem")));
+}
+
 TEST_F(ContextTlsTest, ACertificateOfTheContextLetsIn) {
   const Outcome outcome = With(Pair("me.crt", "me.key"));
   EXPECT_EQ(outcome.code, 0) << outcome.err;

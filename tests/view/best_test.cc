@@ -49,6 +49,14 @@ v1::Experiment WithAnotherRecommended() {
   return experiment;
 }
 
+// As in Katib's examples.
+TEST(BestTest, ANameWithDashesGetsNoOthers) {
+  v1::Experiment experiment = WithBest();
+  v1::OptimalTrial& best = *experiment.mutable_status()->mutable_current_optimal_trial();
+  best.mutable_parameter_assignments(0)->set_name("--lr");
+  EXPECT_EQ(BestArguments(experiment), "--lr=0.0031 --bs=32 --'opt=it'\\''s, \"adam\"'\n");
+}
+
 TEST(BestTest, TellsOfARecommendedTrialAndCanPrintIt) {
   const v1::Experiment experiment = WithAnotherRecommended();
   EXPECT_EQ(RecommendedLine(WithBest()), "");
