@@ -83,16 +83,10 @@ bool IsPreemption(v1::Cause cause) {
 }
 
 // One that was stopped, or taken away, before its time was over did not outrun it.
-NextStep NextAfter(const v1::Attempt& attempt, trial::AttemptStatus::Overdue overdue,
-                   const v1::Trial& trial, const v1::AttemptPolicy& policy) {
+NextStep NextAfter(v1::Cause cause, trial::AttemptStatus::Overdue overdue, const v1::Trial& trial,
+                   const v1::AttemptPolicy& policy) {
   using Overdue = trial::AttemptStatus::Overdue;
-  const bool exited = attempt.has_exit_code() || attempt.signal() != 0;
-  if (attempt.cause() == v1::UNKNOWN_CAUSE && exited && IsOnThisMachine(attempt)) {
-    return NextAfterKill(trial, policy);
-  }
-  if (attempt.cause() != v1::APP_ERROR || overdue == Overdue::kNo) {
-    return Next(attempt.cause(), trial, policy);
-  }
+  if (cause != v1::APP_ERROR || overdue == Overdue::kNo) return Next(cause, trial, policy);
   const Deadline deadline = overdue == Overdue::kJob ? Deadline::kJob : Deadline::kPod;
   return NextAfterDeadline(deadline, trial, policy);
 }
@@ -281,7 +275,7 @@ void FinishAttempt(const TrialEdit& edit, const trial::AttemptStatus& observed) 
   const bool told =
       edit.trial.attempt().cause() == v1::EARLY_STOPPED && !stop.trial_reason().empty();
   const NextStep next = told ? NextAfterStop(stop.trial_reason(), trial)
-                             : NextAfter(edit.trial.attempt(), observed.overdue, trial,
+                             : NextAfter(edit.trial.attempt().cause(), observed.overdue, trial,
                                          edit.in.state.experiment().spec().shirabe().attempts());
   if (observed.outputs) RecordOutputs(edit, *observed.outputs, next);
   FinishTrial(edit, next);

@@ -13,8 +13,6 @@ namespace {
 constexpr int kDefaultMaxPreemptions = 100;
 // Programs that yield this often in a row without a newer checkpoint are not getting anywhere.
 constexpr int kMaxFruitlessYields = 3;
-// Nor are those that a watchdog, a limit or a wrapper kills so often in a row.
-constexpr int kMaxFruitlessKills = 5;
 
 int MaxPreemptions(const v1::AttemptPolicy& policy) {
   return policy.has_max_preemptions() ? policy.max_preemptions() : kDefaultMaxPreemptions;
@@ -129,11 +127,6 @@ NextStep Next(v1::Cause cause, const v1::Trial& trial, const v1::AttemptPolicy& 
     default:  // INFRASTRUCTURE, UNKNOWN_CAUSE
       return AfterLoss(trial, policy, SpreadBackoff(absl::Seconds(1), trial.preemptions(), trial));
   }
-}
-
-NextStep NextAfterKill(const v1::Trial& trial, const v1::AttemptPolicy& policy) {
-  if (trial.fruitless() + 1 < kMaxFruitlessKills) return Next(v1::UNKNOWN_CAUSE, trial, policy);
-  return AfterFailure(trial, policy, "KilledWithoutProgress");
 }
 
 NextStep NextAfterStop(const std::string& trial_reason, const v1::Trial& trial) {

@@ -58,10 +58,6 @@ NextStep Next(v1::Cause cause, const v1::Trial& trial, const v1::AttemptPolicy& 
 NextStep NextAfterDeadline(Deadline deadline, const v1::Trial& trial,
                            const v1::AttemptPolicy& policy);
 
-// The same for a program that was seen to be killed from outside on this machine, where no platform
-// takes machines away: one that is killed again and again before it has saved anything has failed.
-NextStep NextAfterKill(const v1::Trial& trial, const v1::AttemptPolicy& policy);
-
 // One that we ended early, where there is more to say than that a rule of early stopping wanted it:
 // a trial without a value that counts is not stopped early, it has failed or was killed.
 inline constexpr char kTimeLimit[] = "TimeLimit";  // spec.shirabe.limits.trialSeconds

@@ -213,22 +213,6 @@ TEST(Next, ThreeYieldsInARowAreAnError) {
   EXPECT_EQ(step.reason, "YieldedWithoutProgress");
 }
 
-TEST(NextAfterKill, TheFifthInARowWithoutProgressUsesTheFailureBudget) {
-  v1::AttemptPolicy policy;
-  policy.set_max_failures(1);
-  v1::Trial trial;
-  trial.set_fruitless(3);
-  EXPECT_EQ(NextAfterKill(trial, policy).charge, Charge::kPreemption);
-  trial.set_fruitless(4);
-  const NextStep again = NextAfterKill(trial, policy);
-  EXPECT_EQ(again.kind, Kind::kRetry);
-  EXPECT_EQ(again.charge, Charge::kFailure);
-  trial.set_failures(1);
-  const NextStep last = NextAfterKill(trial, policy);
-  EXPECT_EQ(last.phase, v1::TRIAL_FAILED);
-  EXPECT_EQ(last.reason, "KilledWithoutProgress");
-}
-
 TEST(CauseWord, IsTheWordOfTheDocumentation) {
   EXPECT_EQ(CauseWord(v1::PREEMPTED_SPOT), "preempted-spot");
   EXPECT_EQ(CauseWord(v1::APP_ERROR), "app-error");
