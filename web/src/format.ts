@@ -116,3 +116,10 @@ export function shellWord(text: string): string {
     ? text
     : `'${text.replaceAll("'", `'\\''`)}'`;
 }
+
+// Katib's examples call parameters --lr.
+export function argumentsOf(assignments: { name: string; value: string }[]): string {
+  return assignments
+    .map(({ name, value }) => shellWord(`${name.startsWith("-") ? "" : "--"}${name}=${value}`))
+    .join(" ");
+}

@@ -11,48 +11,52 @@ export interface Loaded<T> {
   again: () => void;
 }
 
-// A load that takes longer than this may never end: again() does not wait for it.
-const PATIENCE_MS = 10_000;
+// Of one view at the same time: the one that runs, and one for what has changed since it began.
+const MOST_LOADS = 2;
 
 // Loads when `id` changes ("" = nothing to load), and when the server is another or back. `watch`:
-// what useChanges returned, where changes of what is loaded are followed. again() while it loads
-// loads once more after that: where changes come faster than they load, they are shown all the same.
+// what useChanges returned, where changes of what is loaded are followed. again() leaves a load that
+// runs to its end: where changes come faster than they load, they are shown all the same.
 export function useLoad<T>(
   id: string, load: (abort: AbortSignal) => Promise<T>, watch = 1,
 ): Loaded<T> {
   const [state, setState] = useState<{ id: string; value?: T; error?: Error }>({ id });
-  const [round, setRound] = useState(0);
   const latest = useRef(load);
   latest.current = load;
-  const loading = useRef<{ since: number; again: boolean } | undefined>(undefined);
+  const start = useRef<() => void>(() => undefined);
   const epoch = session.value;
   useEffect(() => {
     if (id === "" || watch === 0) return;
     const abort = new AbortController();
-    const mine = { since: Date.now(), again: false };
-    loading.current = mine;
-    latest.current(abort.signal).then(
-      (value) => abort.signal.aborted || setState({ id, value }),
-      (error: Error) => {
-        if (abort.signal.aborted) return;
-        setState((old) => (old.id === id ? { ...old, error } : { id, error }));
-      },
-    ).then(() => {
-      if (loading.current !== mine) return;
-      loading.current = undefined;
-      if (mine.again) setRound((n) => n + 1);
-    });
+    let begun = 0, shown = 0, running = 0;
+    let again = false;
+    // What an older load says after a newer one is not shown.
+    const finish = (mine: number, show: () => void) => {
+      if (abort.signal.aborted) return;
+      running -= 1;
+      if (mine > shown) show();
+      shown = Math.max(shown, mine);
+      if (again) start.current();
+    };
+    start.current = () => {
+      again = running === MOST_LOADS;
+      if (again) return;
+      running += 1;
+      const mine = ++begun;
+      latest.current(abort.signal).then(
+        (value) => finish(mine, () => setState({ id, value })),
+        (error: Error) => finish(mine, () => (
+          setState((old) => (old.id === id ? { ...old, error } : { id, error })))),
+      );
+    };
+    start.current();
     return () => {
-      if (loading.current === mine) loading.current = undefined;
+      start.current = () => undefined;
       abort.abort();
     };
-  }, [id, round, epoch, watch]);
+  }, [id, epoch, watch]);
   const current = state.id === id ? state : { id };
-  const again = useRef(() => {
-    const { current: now } = loading;
-    if (now && Date.now() - now.since < PATIENCE_MS) now.again = true;
-    else setRound((n) => n + 1);
-  }).current;
+  const again = useRef(() => start.current()).current;
   return { value: current.value, error: current.error, again };
 }
 

@@ -5,7 +5,7 @@ import type { Assignment, Attempt, Experiment, Trial } from "../api/records.js";
 import { numberOf } from "../api/records.js";
 import { causeOf, exitWords } from "../cause.js";
 import {
-  bytes, clock, duration, money, percent, plural, shellWord, short, word,
+  argumentsOf, bytes, clock, duration, money, percent, plural, short, word,
 } from "../format.js";
 import { useLoad, useNow } from "../load.js";
 import { lastLines } from "../log.js";
@@ -43,7 +43,7 @@ function Point(props: { view: TrialView }) {
   const rows = bothPoints(
     experiment.spec.parameters ?? [], assignments, best?.spec.parameterAssignments,
   );
-  const args = assignments.map((one) => shellWord(`--${one.name}=${one.value}`)).join(" ");
+  const args = argumentsOf(assignments);
   return (
     <Panel
       title={best ? "Point, beside that of the best trial" : "Point"}

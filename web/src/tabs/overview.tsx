@@ -4,7 +4,7 @@ import type { TrialColumns } from "../api/columns.js";
 import { bestSoFar } from "../api/columns.js";
 import type { Assignment, Experiment } from "../api/records.js";
 import {
-  age, clock, count, duration, known, money, percent, plural, shellWord, short, word,
+  age, argumentsOf, clock, count, duration, known, money, percent, plural, short, word,
 } from "../format.js";
 import { useLoad, useNow } from "../load.js";
 import { constraintsOf, hasFront, objectivesOf } from "../objectives.js";
@@ -23,10 +23,6 @@ import { State } from "../ui/state.js";
 import { link } from "../url.js";
 import { FollowUp } from "./follow_up.js";
 import { History } from "./history.js";
-
-export function argumentsOf(assignments: Assignment[]): string {
-  return assignments.map(({ name, value }) => shellWord(`--${name}=${value}`)).join(" ");
-}
 
 function Pairs(props: { assignments: Assignment[] }) {
   return (

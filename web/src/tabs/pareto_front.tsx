@@ -3,7 +3,7 @@ import { useMemo } from "preact/hooks";
 import type { TrialColumns } from "../api/columns.js";
 import type { Experiment, Front, FrontTrial } from "../api/records.js";
 import { numberOf } from "../api/records.js";
-import { count, plural, shellWord, short, word } from "../format.js";
+import { argumentsOf, count, plural, shellWord, short, word } from "../format.js";
 import type { Objective } from "../objectives.js";
 import { constraintWords, constraintsOf, objectivesOf } from "../objectives.js";
 import type { Shared } from "../pages/context.js";
@@ -96,7 +96,7 @@ function PickedTrial(props: { shared: Shared; trial: FrontTrial }) {
   const { shared: { key, experiment, selected }, trial } = props;
   const number = numberIn(trial);
   const assignments = trial.parameterAssignments ?? [];
-  const args = assignments.map(({ name, value }) => shellWord(`--${name}=${value}`)).join(" ");
+  const args = argumentsOf(assignments);
   return (
     <>
       <p>
