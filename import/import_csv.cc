@@ -7,6 +7,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "base/text/did_you_mean.h"
+#include "base/text/json_text.h"
 #include "base/text/number.h"
 #include "client/records/enum_words.h"
 #include "import/import_readers.h"
@@ -74,6 +75,7 @@ StatusOr<TableText> Split(const std::string& path, const std::string& text) {
 struct Columns {
   size_t objective = std::string::npos;
   size_t state = std::string::npos;
+  bool of_optuna = false;
   std::vector<std::pair<size_t, std::string>> parameters;
   std::vector<std::pair<size_t, std::string>> metrics;  // the objective among them
 };
@@ -85,13 +87,15 @@ bool IsExtra(const std::string& name) {
   return extras.contains(name);
 }
 
+constexpr char kOptunaPrefix[] = "params_";
+
 // What the columns of parameters begin with: in tables of `shirabe export`, of Ray Tune's
 // ResultGrid.get_dataframe and of Optuna's Study.trials_dataframe. "" where all others are some.
 std::string ParameterPrefix(const Row& header) {
   const auto has = [&](const std::string& name) { return absl::c_linear_search(header, name); };
   const bool optuna = has("number") && has("state");
-  for (const std::string prefix : {"param.", "config/", "params_"}) {
-    if (prefix == "params_" && !optuna) continue;
+  for (const std::string prefix : {"param.", "config/", kOptunaPrefix}) {
+    if (prefix == kOptunaPrefix && !optuna) continue;
     const auto begins = [&](const std::string& name) { return absl::StartsWith(name, prefix); };
     if (absl::c_any_of(header, begins)) return prefix;
   }
@@ -116,6 +120,7 @@ StatusOr<Columns> FindColumns(const std::string& path, const Row& header,
                               const CsvOptions& options) {
   Columns columns;
   const std::string prefix = ParameterPrefix(header);
+  columns.of_optuna = prefix == kOptunaPrefix;
   for (size_t i = 0; i < header.size(); ++i) {
     const std::string& name = header[i];
     if (name == options.metric || name == "metric." + options.metric) {
@@ -193,17 +198,27 @@ void DescribeParameters(const Columns& columns, client::Imported& imported) {
   std::vector<TrialValues> trials;
   std::map<std::string, std::vector<std::string>> values;
   for (const client::ImportedTrial& trial : imported.trials) {
-    trials.emplace_back(trial.values.begin(), trial.values.end());
     for (const auto& [name, value] : trial.values) values[name].push_back(value);
+    // It may have failed before it had its parameters.
+    if (trial.phase == v1::TRIAL_FAILED || trial.values.empty()) continue;
+    trials.emplace_back(trial.values.begin(), trial.values.end());
   }
   std::map<std::string, nlohmann::ordered_json> spaces;
   std::map<std::string, ParameterKind> kinds;
   for (const auto& [i, name] : columns.parameters) {
     spaces[name] = client::SpaceFromValues(name, values[name]);
-    kinds[name].kind = spaces[name]["parameterType"];
+    // What is different in each trial, such as its name, tells nothing of another.
+    const std::set<std::string> different(values[name].begin(), values[name].end());
+    if (different.size() < trials.size()) kinds[name].kind = spaces[name]["parameterType"];
+    kinds[name].order = 0;
   }
   const ToldParameters told = FindConditions(kinds, trials);
-  if (!told.conditions.empty()) imported.further["space"]["conditions"] = told.conditions;
+  for (const nlohmann::ordered_json& condition : told.conditions) {
+    imported.further["space"]["conditions"].push_back(condition);
+    imported.notes.push_back(absl::StrCat("column ", condition["parameter"].get<std::string>(),
+                                          " has empty cells: it is taken to exist where ",
+                                          JsonText(condition["when"])));
+  }
   for (const auto& [i, name] : columns.parameters) {
     if (!told.names.contains(name)) {
       imported.notes.push_back("column " + name +
@@ -251,6 +266,7 @@ StatusOr<client::Imported> ReadCsv(const std::string& path, const std::string& t
   for (const auto& [i, name] : columns.metrics) {
     if (name != options.metric) imported.objective["additionalMetricNames"].push_back(name);
   }
+  if (columns.of_optuna) DropBetterPruned(imported);
   return imported;
 }
 

@@ -166,10 +166,11 @@ StatusOr<std::vector<client::Imported>> ReadKatib(const std::string& path,
     if (Text(*object, {"kind"}) != "Trial") continue;
     const std::string name = Text(*object, {"metadata", "labels", kExperimentLabel});
     const std::string ns = Text(*object, {"metadata", "namespace"});
-    // One that does not say its namespace belongs to the first of the name.
-    const auto owner = by_name.lower_bound({name, ns});
+    // Where one of the two does not say its namespace, the name has to do.
+    auto owner = by_name.find({name, ns});
+    if (owner == by_name.end()) owner = by_name.lower_bound({name, ""});
     if (owner == by_name.end() || owner->first.first != name) continue;
-    if (!ns.empty() && owner->first.second != ns) continue;
+    if (!ns.empty() && owner->first.second != ns && !owner->first.second.empty()) continue;
     client::Imported& imported = all[owner->second];
     client::ImportedTrial trial = ReadTrial(*object, imported.objective);
     if (trial.phase == v1::TRIAL_PENDING) {

@@ -1,7 +1,5 @@
 #include <algorithm>
-#include <cmath>
 #include <filesystem>
-#include <limits>
 #include <map>
 #include <set>
 
@@ -61,8 +59,6 @@ class Reader {
   Status ReadParameters(const Study& study);
   Status ReadPoints(const Study& study, const std::vector<Objective>& objectives,
                     const std::string& sql);
-  void DropBetterPruned(const Objective& objective, client::Imported& imported);
-
   db::SqliteConnection* const file_;
   std::map<int64_t, client::ImportedTrial> trials_;
   OptunaSpace space_;
@@ -266,30 +262,6 @@ Status Reader::ReadConstraints(const Study& study, const std::vector<Objective>&
   return absl::OkStatus();
 }
 
-// What a pruned trial said last can be better than any result, as where it reports something else
-// than it returns. To Optuna it never is the best: such trials are left out.
-void Reader::DropBetterPruned(const Objective& objective, client::Imported& imported) {
-  const auto last = [&](const client::ImportedTrial& trial) {
-    double value = std::numeric_limits<double>::infinity();
-    for (const auto& point : trial.points) {
-      if (point.metric == objective.metric) value = objective.maximize ? -point.value : point.value;
-    }
-    return value;
-  };
-  double best = std::numeric_limits<double>::infinity();
-  for (const auto& [id, trial] : trials_) {
-    if (trial.phase == v1::TRIAL_SUCCEEDED) best = std::min(best, last(trial));
-  }
-  if (!std::isfinite(best)) return;
-  const size_t dropped = std::erase_if(trials_, [&](const auto& one) {
-    return one.second.phase == v1::TRIAL_EARLY_STOPPED && last(one.second) < best;
-  });
-  if (dropped == 0) return;
-  imported.notes.push_back(absl::StrCat(dropped,
-                                        " pruned trials are left out: what they reported last is "
-                                        "better than the best result of the study"));
-}
-
 StatusOr<client::Imported> Reader::Read(const Study& study) {
   trials_.clear();
   space_ = {};
@@ -310,7 +282,6 @@ StatusOr<client::Imported> Reader::Read(const Study& study) {
   RETURN_IF_ERROR(ReadParameters(study));
   RETURN_IF_ERROR(ReadValues(study, objectives));
   RETURN_IF_ERROR(ReadConstraints(study, objectives, imported));
-  if (objectives.size() == 1) DropBetterPruned(first, imported);
   std::vector<OptunaSpace::Values> trials;
   for (const auto& [id, trial] : trials_) {
     const bool failed = trial.phase == v1::TRIAL_FAILED;
@@ -319,6 +290,7 @@ StatusOr<client::Imported> Reader::Read(const Study& study) {
   }
   space_.Describe(trials, imported);
   for (auto& [id, trial] : trials_) imported.trials.push_back(std::move(trial));
+  if (objectives.size() == 1) DropBetterPruned(imported);
   return imported;
 }
 

@@ -1,6 +1,7 @@
 #include "import/optuna_space.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -157,6 +158,31 @@ void OptunaSpace::Describe(const std::vector<Values>& trials, client::Imported& 
     imported.parameters.push_back(
         {{"name", name}, {"parameterType", dimension.kind}, {"feasibleSpace", std::move(space)}});
   }
+}
+
+void DropBetterPruned(client::Imported& imported) {
+  const std::string metric = imported.objective.value("objectiveMetricName", "");
+  const bool maximize = imported.objective.value("type", "") == "maximize";
+  constexpr double kNone = std::numeric_limits<double>::infinity();
+  const auto last = [&](const client::ImportedTrial& trial) {
+    double loss = kNone;
+    for (const client::ImportedObservation& point : trial.points) {
+      if (point.metric == metric) loss = maximize ? -point.value : point.value;
+    }
+    return loss;
+  };
+  double best = kNone;
+  for (const client::ImportedTrial& trial : imported.trials) {
+    if (trial.phase == v1::TRIAL_SUCCEEDED) best = std::min(best, last(trial));
+  }
+  if (best == kNone) return;
+  const size_t dropped = std::erase_if(imported.trials, [&](const client::ImportedTrial& trial) {
+    return trial.phase == v1::TRIAL_EARLY_STOPPED && last(trial) < best;
+  });
+  if (dropped == 0) return;
+  imported.notes.push_back(absl::StrCat(dropped,
+                                        " pruned trials are left out: what they reported last is "
+                                        "better than the best result of the study"));
 }
 
 }  // namespace shirabe::import

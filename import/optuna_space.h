@@ -57,4 +57,8 @@ class OptunaSpace {
   std::map<std::string, Dimension> dimensions_;
 };
 
+// What a pruned trial said last can be better than any result, as where it reports something else
+// than it returns. To Optuna it never is the best: such trials are left out, with a note.
+void DropBetterPruned(client::Imported& imported);
+
 }  // namespace shirabe::import

@@ -4,6 +4,8 @@
 
 #include <filesystem>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "client/local_client.h"
 #include "client/wire_format.h"
 #include "experiment/conditions.h"
@@ -15,6 +17,7 @@ namespace shirabe::import {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
@@ -346,6 +349,12 @@ TEST_F(ImportTest, ExperimentsOfOneNameInTwoNamespacesKeepTheirTrials) {
   const auto read = ReadKatib("dump.yaml", dump);
   ASSERT_TRUE(read.ok()) << read.status();
   ASSERT_EQ(read->size(), 2u);
+  // One's own file, which has none, beside trials of the cluster.
+  const auto own =
+      ReadKatib("dump.yaml", absl::StrReplaceAll(dump, {{"name: e, namespace: a", "name: e"},
+                                                        {"name: e, namespace: b", "name: f"}}));
+  ASSERT_TRUE(own.ok()) << own.status();
+  EXPECT_EQ((*own)[0].trials.size(), 2u);
   for (const client::Imported& one : *read) {
     ASSERT_EQ(one.trials.size(), 1u) << one.ns;
     EXPECT_EQ(one.trials[0].name, "trial " + one.ns + "1");
@@ -362,8 +371,18 @@ TEST_F(ImportTest, AnEmptyCellIsAParameterThatDoesNotExist) {
   EXPECT_EQ(read->further["space"]["conditions"].dump(),
             R"([{"parameter":"C","when":{"model":["svm"]}},)"
             R"({"parameter":"depth","when":{"model":["rf"]}}])");
-  EXPECT_THAT(read->notes, ElementsAre("column z has empty cells, and no other column tells where: "
-                                       "it is categorical, and \"\" one of its values"));
+  EXPECT_THAT(read->notes,
+              ElementsAre("column C has empty cells: it is taken to exist where "
+                          "{\"model\":[\"svm\"]}",
+                          "column depth has empty cells: it is taken to exist where "
+                          "{\"model\":[\"rf\"]}",
+                          "column z has empty cells, and no other column tells where: it is "
+                          "categorical, and \"\" one of its values"));
+  // A name that each trial has for itself tells of none.
+  const auto named =
+      ReadCsv("t.csv", "Name,lr,loss\na,0.1,1\nb,0.2,2\nc,,3\n", {.name = "t", .metric = "loss"});
+  ASSERT_TRUE(named.ok()) << named.status();
+  EXPECT_FALSE(named->further.contains("space"));
   const auto client = Store(*read);
   const auto trials = client->ListTrials({.experiment = {"default", "cells"}});
   ASSERT_TRUE(trials.ok()) << trials.status();
@@ -435,7 +454,7 @@ TEST_F(ImportTest, ATableOfOptunaHasItsParametersByPrefix) {
       "user_attrs_note,state\n";
   const std::string times = ",2026-11-28 10:00:00.1,2026-11-28 10:01:00.2,0 days 00:01:00.100000,";
   const std::string text = header + "0,0,0.5" + times + "0.01,adam,a,COMPLETE\n" + "1,1,0.75" +
-                           times + "0.1,sgd,,PRUNED\n" + "2,2," + times + "0.2,sgd,,FAIL\n" +
+                           times + "0.1,sgd,,PRUNED\n" + "2,2," + times + ",,,FAIL\n" +
                            "3,3,,2026-11-28 10:03:00.1,,,0.3,sgd,,RUNNING\n4,4,,,,,,,,WAITING\n";
   CsvOptions options{.name = "study", .metric = "value"};
   const auto read = ReadCsv("t.csv", text, options);
@@ -447,8 +466,12 @@ TEST_F(ImportTest, ATableOfOptunaHasItsParametersByPrefix) {
   ASSERT_EQ(read->trials.size(), 3u);
   EXPECT_EQ(read->trials[0].phase, v1::TRIAL_SUCCEEDED);
   EXPECT_EQ(read->trials[1].phase, v1::TRIAL_EARLY_STOPPED);
-  EXPECT_EQ(read->trials[2].phase, v1::TRIAL_FAILED);
+  EXPECT_EQ(read->trials[2].phase, v1::TRIAL_FAILED) << "before it had its parameters";
   EXPECT_THAT(read->notes, ElementsAre("2 trials had not ended"));
+  options.maximize = true;  // to which 0.75 is the better value
+  const auto best = ReadCsv("t.csv", text, options);
+  EXPECT_THAT(best->notes, Contains(HasSubstr("1 pruned trials are left out")));
+  EXPECT_EQ(best->trials.size(), 2u);
   options.parameters = {"params_lr"};
   EXPECT_EQ(ReadCsv("t.csv", text, options)->parameters.size(), 1u);
   EXPECT_THAT(Message(ReadCsv("t.csv", header + "0,0,,,,,0.1,a,,RUNNING\n", options).status()),
