@@ -1,6 +1,8 @@
 #include "convert/wandb_command.h"
 
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <string_view>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -15,6 +17,7 @@ namespace {
 
 // Of a command, with ${args} taken apart: a short text must not become a long one again and again.
 constexpr size_t kMaxCommandWords = 5'000;
+constexpr std::string_view kVariable = "${envvar:";
 
 class CommandReader {
  public:
@@ -82,9 +85,9 @@ class CommandReader {
       WarnOf(values_.untexts, "as a text in JSON, \"True\" for true and \"1\" for 1", place);
     } else if (word == "${args_json_file}" && values_.constants.empty()) {
       command.push_back("$(SHIRABE_PARAMS_FILE)");
-    } else if (absl::StrContains(word, "${envvar:")) {
-      command.push_back(WithVariables(word, place));
-    } else if (absl::StartsWith(word, "${")) {
+    } else if (const auto filled = WithVariables(word, place)) {
+      command.push_back(*filled);
+    } else if (absl::StartsWith(word, "${") || word.find(kVariable) != word.npos) {
       report_.Error(place,
                     Quoted(word) +
                         " cannot be taken over: known are ${env}, "
@@ -98,21 +101,25 @@ class CommandReader {
     return true;
   }
 
-  // ${envvar:NAME} anywhere in a word.
-  std::string WithVariables(const std::string& word, const Place& place) {
-    constexpr std::string_view kOpen = "${envvar:";
+  // A word with ${envvar:NAME} in it, and nothing else of that form; nullopt for any other.
+  std::optional<std::string> WithVariables(const std::string& word, const Place& place) {
     std::string made;
+    std::vector<std::string> names;
     size_t from = 0;
-    for (size_t at = word.find(kOpen); at != word.npos; at = word.find(kOpen, from)) {
-      const size_t close = word.find('}', at);
-      if (close == word.npos) break;
-      const std::string name = word.substr(at + kOpen.size(), close - at - kOpen.size());
-      absl::StrAppend(&made, Literal(word.substr(from, at - from)), "$(", name, ")");
+    for (size_t at = word.find("${"); at != word.npos; at = word.find("${", from)) {
+      const size_t name = at + kVariable.size(), close = word.find('}', at);
+      const bool variable = word.compare(at, kVariable.size(), kVariable) == 0;
+      if (!variable || close == word.npos || close == name) return std::nullopt;
+      names.push_back(word.substr(name, close - name));
+      absl::StrAppend(&made, Literal(word.substr(from, at - from)), "$(", names.back(), ")");
+      from = close + 1;
+    }
+    if (names.empty()) return std::nullopt;
+    for (const std::string& name : names) {
       report_.Warn(place, absl::StrCat("${envvar:", name, "} becomes $(", name,
                                        "), which a variable of the container's own env alone "
                                        "fills in: add ",
                                        name, " to it"));
-      from = close + 1;
     }
     return made + Literal(word.substr(from));
   }
@@ -184,7 +191,9 @@ std::string SweepJson(const YamlNode& scalar) {
   if (IsSweepBoolean(scalar)) return scalar.boolean ? "true" : "false";
   if (scalar.kind == YamlNode::Kind::kNull) return "null";
   if (scalar.kind != YamlNode::Kind::kNumber) return JsonQuoted(scalar.text);
-  return scalar.integer ? absl::StrCat(*scalar.integer) : FormatNumber(scalar.number);
+  if (scalar.integer) return absl::StrCat(*scalar.integer);
+  const std::string number = FormatNumber(scalar.number);
+  return number.find_first_of(".enI") == number.npos ? number + ".0" : number;
 }
 
 void ReadSweepCommand(const Reading& reading, Fields& root, const SweepValues& values) {

@@ -277,7 +277,8 @@ TEST(ConvertTest, ValuesOfASweepKeepTheirTypes) {
       "method: grid\nprogram: t.py\nmetric: {name: loss}\n"
       "parameters: {axis: {values: [x, y, n]}, fp16: {values: [true, false]}, k: {values: [1, "
       "auto]},"
-      " epochs: {value: 5}, amp: {value: true}, sched: {values: [cos, null]}, tag: {value: "
+      " epochs: {value: 5}, drop: {value: 1.0}, amp: {value: true}, sched: {values: [cos, null]}, "
+      "tag: {value: "
       "'true'}}\n";
   const auto converted = [&](const std::string& words) {
     return Converted(sweep + "command: " + words + "\n");
@@ -286,7 +287,7 @@ TEST(ConvertTest, ValuesOfASweepKeepTheirTypes) {
   EXPECT_THAT(json.experiment.spec().parameters(0).feasible_space().list(),
               ElementsAre("x", "y", "n"));
   EXPECT_THAT(experiment::ToYaml(json.experiment),
-              HasSubstr(R"(\"epochs\": 5, \"amp\": true, \"tag\": \"true\")"));
+              HasSubstr(R"(\"epochs\": 5, \"drop\": 1.0, \"amp\": true, \"tag\": \"true\")"));
   EXPECT_THAT(Findings(json), HasSubstr("the program gets fp16, k, sched as a text in JSON"));
   EXPECT_THAT(Findings(converted("[run, '${args_no_boolean_flags}']")),
               HasSubstr("the program gets fp16 as --NAME=True or --NAME=False"));
@@ -294,6 +295,10 @@ TEST(ConvertTest, ValuesOfASweepKeepTheirTypes) {
   const Conversion variables = converted("[run, '--d=${envvar:DATA}/a', '${args}']");
   EXPECT_THAT(experiment::ToYaml(variables.experiment), HasSubstr("- --d=$(DATA)/a"));
   EXPECT_THAT(Findings(variables), HasSubstr("add DATA to it"));
+  for (const char* wrong : {"${program}${envvar:X}", "a${envvar:Y", "${envvar:}"}) {
+    EXPECT_THAT(Findings(converted(absl::StrCat("[run, '", wrong, "']"))),
+                HasSubstr("cannot be taken over"));
+  }
 }
 
 TEST(ConvertTest, AnExperimentNeedsNoConversion) {
