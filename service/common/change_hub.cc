@@ -25,6 +25,7 @@ ChangeHub::~ChangeHub() {
 
 void ChangeHub::Start() {
   const auto now = client_.Revision();
+  if (!now.ok()) Log(LogLevel::kWarning, "cannot read the store", {{"why", Message(now.status())}});
   {
     const MutexLock lock(mutex_);
     if (now.ok()) floor_ = revision_ = *now;

@@ -36,6 +36,9 @@ constexpr unsigned kUserTimeoutMs = 20'000;
 constexpr absl::Duration kGrpcLog = absl::Seconds(10);
 
 void LogOfServer(gpr_log_func_args* line) {
+  if (line->severity != GPR_LOG_SEVERITY_ERROR) {  // asked for, by GRPC_VERBOSITY
+    return Log(LogLevel::kInfo, "gRPC", {{"says", Printable(line->message)}});
+  }
   static std::atomic<int64_t> next = 0, omitted = 0;
   const int64_t now = absl::ToInt64Milliseconds(RealClock()->Monotonic());
   int64_t due = next;

@@ -131,7 +131,8 @@ bool Equal(const Words& a, const Words& b) {
          std::map<std::string, std::string>(b.begin(), b.end());
 }
 
-// RFC 7396 on the experiment as it is printed; what may change is decided as for PUT.
+// RFC 7396 on the experiment as it is printed; what may change is decided as for PUT,
+// which leaves labels and annotations as they were: files have others, and say nothing by it.
 StatusOr<v1::Experiment> Patched(const Call& call, const v1::Experiment& stored) {
   RETURN_IF_ERROR(CheckJsonLimits(call.request.body, kRequestJson));
   Json patch = ReadJsonOrDiscarded<Json>(call.request.body, kRequestJson);

@@ -113,6 +113,7 @@ TEST_F(HttpRoutesTest, PatchesCounts) {
   const auto labels = http_.Send("PATCH", one, R"({"metadata": {"labels": {"a": "2"}}})");
   EXPECT_EQ(labels.status, 400);
   EXPECT_THAT(labels.body, HasSubstr("metadata.labels"));
+  EXPECT_EQ(http_.Send("PATCH", one, R"({"metadata": {"annotations": {"a": "2"}}})").status, 400);
   EXPECT_EQ(http_.Send("PATCH", one, "[1]").status, 400);
   EXPECT_EQ(http_.Send("PATCH", one, R"({"spec": {"algorithm": {"algorithmName": "tpe"}}})").status,
             409);
