@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
+#include "absl/strings/match.h"
+#include "absl/strings/str_split.h"
 #include "tests/integration/cli.h"
 #include "tests/support/eventually.h"
 #include "tests/support/paths.h"
@@ -71,6 +73,25 @@ class ContextTlsTest : public testing::Test {
 TEST_F(ContextTlsTest, TheServersLogSaysThatItsCertificateEnds) {
   EXPECT_THAT(server_->Err(),
               AllOf(HasSubstr("the certificate ends soon"), HasSubstr("server.pem")));
+}
+
+// All who can connect can make handshakes fail, as often as they like.
+TEST_F(ContextTlsTest, HandshakesThatFailDoNotFillTheLog) {
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_NE(
+        cli_.Run({"get", "experiments", "--server", address_, "--token-file", token_file_}).code,
+        0);
+  }
+  ASSERT_TRUE(
+      Eventually([&] { return absl::StrContains(server_->Err(), "gRPC reports an error"); }));
+  int lines = 0;
+  for (const auto line : absl::StrSplit(server_->Err(), '\n')) {
+    EXPECT_FALSE(absl::StrContains(line, "ssl_transport_security.cc")) << line;
+    if (!absl::StrContains(line, "gRPC reports an error")) continue;
+    ++lines;
+    EXPECT_TRUE(nlohmann::json::accept(std::string(line))) << line;
+  }
+  EXPECT_EQ(lines, 1);
 }
 
 TEST_F(ContextTlsTest, ACertificateOfTheContextLetsIn) {
