@@ -207,10 +207,10 @@ void DescribeParameters(const Columns& columns, client::Imported& imported) {
   std::map<std::string, ParameterKind> kinds;
   for (const auto& [i, name] : columns.parameters) {
     spaces[name] = client::SpaceFromValues(name, values[name]);
+    ParameterKind& kind = kinds[name];
     // What is different in each trial, such as its name, tells nothing of another.
     const std::set<std::string> different(values[name].begin(), values[name].end());
-    if (different.size() < trials.size()) kinds[name].kind = spaces[name]["parameterType"];
-    kinds[name].order = 0;
+    if (different.size() < trials.size()) kind.kind = spaces[name]["parameterType"];
   }
   const ToldParameters told = FindConditions(kinds, trials);
   for (const nlohmann::ordered_json& condition : told.conditions) {

@@ -168,9 +168,10 @@ std::string KindNamed(const std::string& word) {
   return "";
 }
 
-bool IsVariant(const std::string& kind, const std::string& name) {
-  return kind == kAlgorithm ? Registry<suggestion::AlgorithmInfo>::Get().Find(name) != nullptr
-                            : Registry<suggestion::StopperInfo>::Get().Find(name) != nullptr;
+// What this is the name of; "" if it is neither.
+std::string KindOfVariant(const std::string& name) {
+  if (Registry<suggestion::AlgorithmInfo>::Get().Find(name) != nullptr) return kAlgorithm;
+  return Registry<suggestion::StopperInfo>::Get().Find(name) != nullptr ? kStopper : "";
 }
 
 // A field, right or mistaken.
@@ -212,14 +213,12 @@ StatusOr<int> Explain(const Arguments& arguments) {
   AddGlobals(options, &globals);
   ASSIGN_OR_RETURN(const bool done, ParseAll(options, globals, arguments));
   if (done) return 0;
+  if (const std::string alone = KindOfVariant(words[0]); words.size() == 1 && !alone.empty()) {
+    words.insert(words.begin(), alone);
+  }
   const std::string kind = KindNamed(words[0]);
   if (kind.empty() && words.size() == 1 && IsField(words[0])) {
     RETURN_IF_ERROR(ExplainField(flags, words[0]));
-    return 0;
-  }
-  for (const char* one : {kAlgorithm, kStopper}) {
-    if (!kind.empty() || words.size() != 1 || !IsVariant(one, words[0])) continue;
-    RETURN_IF_ERROR(PrintVariants(flags, Variants(one), words[0]));
     return 0;
   }
   if (kind.empty()) {

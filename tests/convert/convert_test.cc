@@ -274,12 +274,10 @@ TEST(ConvertTest, ACommandOfASweepHasItsForms) {
 // PyYAML, which reads sweeps, takes y and n for texts.
 TEST(ConvertTest, ValuesOfASweepKeepTheirTypes) {
   const std::string sweep =
-      "method: grid\nprogram: t.py\nmetric: {name: loss}\n"
-      "parameters: {axis: {values: [x, y, n]}, fp16: {values: [true, false]}, k: {values: [1, "
-      "auto]},"
-      " epochs: {value: 5}, drop: {value: 1.0}, amp: {value: true}, sched: {values: [cos, null]}, "
-      "tag: {value: "
-      "'true'}}\n";
+      "method: grid\nprogram: t.py\nmetric: {name: loss}\nparameters:\n"
+      "  axis: {values: [x, y, n]}\n  fp16: {values: [true, false]}\n"
+      "  k: {values: [1, auto]}\n  sched: {values: [cos, null]}\n"
+      "  epochs: {value: 5}\n  drop: {value: 1.0}\n  amp: {value: true}\n  tag: {value: 'true'}\n";
   const auto converted = [&](const std::string& words) {
     return Converted(sweep + "command: " + words + "\n");
   };

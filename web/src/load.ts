@@ -29,18 +29,18 @@ export function useLoad<T>(
     if (id === "" || watch === 0) return;
     const abort = new AbortController();
     let begun = 0, shown = 0, running = 0;
-    let again = false;
+    let waiting = false; // another is wanted once one has ended
     // What an older load says after a newer one is not shown.
     const finish = (mine: number, show: () => void) => {
       if (abort.signal.aborted) return;
       running -= 1;
       if (mine > shown) show();
       shown = Math.max(shown, mine);
-      if (again) start.current();
+      if (waiting) start.current();
     };
     start.current = () => {
-      again = running === MOST_LOADS;
-      if (again) return;
+      waiting = running === MOST_LOADS;
+      if (waiting) return;
       running += 1;
       const mine = ++begun;
       latest.current(abort.signal).then(
