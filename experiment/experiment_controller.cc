@@ -16,7 +16,7 @@
 #include "experiment/namespace_quota.h"
 #include "experiment/owned_experiment.h"
 #include "experiment/reconciler.h"
-#include "experiment/submission.h"
+#include "experiment/unowned_experiments.h"
 
 namespace shirabe::experiment {
 namespace {
@@ -37,9 +37,7 @@ class QueueController : public Controller {
     const auto enqueue = [this](const ExperimentKey& key) { (void)Enqueue(key); };
     options_.executor_options.on_output = enqueue;
     options_.executor_options.on_change = [this](const ExperimentKey& key) {
-      if (Enqueue(key, /*recheck=*/true)) return;
-      const MutexLock lock(mutex_);
-      unowned_.insert(key);
+      if (!Enqueue(key, /*recheck=*/true)) unowned_.AddReported(key);
     };
     ASSIGN_OR_RETURN(executor_, info->create(options_.executor_options));
     reconciler_ = std::make_unique<Reconciler>(
@@ -96,6 +94,7 @@ class QueueController : public Controller {
       changed_.Wait(lock,
                     [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return !IsRunningLocked(key); });
     }
+    unowned_.Remove(key);
     reconciler_->Own(key, lease.epoch());
     OwnedExperiment& entry = entries_[key] =
         OwnedExperiment{.epoch = lease.epoch(), .since = renewals_};
@@ -212,17 +211,6 @@ class QueueController : public Controller {
     for (const ExperimentKey& key : namespace_quota_.Unblocked()) Enqueue(key);
   }
 
-  // Something of these is left where attempts run: a process died after it had written that they
-  // ended, or were deleted, and before it had cleared up. Others have an owner, or will.
-  void ClearUp(const ExperimentKey& key) {
-    const auto experiment = options_.store->GetExperiment(key);
-    if (absl::IsNotFound(experiment.status())) {
-      executor_->RemoveFiles(key, 0).IgnoreError();  // what is left is reported again
-    } else if (experiment.ok() && IsEnded(experiment->record)) {
-      Own(key).IgnoreError();  // it is then returned by Finished()
-    }
-  }
-
   void EnqueueLocked(const ExperimentKey& key, OwnedExperiment& entry)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (entry.deleted) return;
@@ -307,7 +295,7 @@ class QueueController : public Controller {
         if (!entry.again) due += result->requeue_after;
         break;
       case PassOutcome::kLost:
-        entry.lost = absl::AbortedError(Message(result.status()));
+        LoseLocked(key, entry, absl::AbortedError(Message(result.status())));
         reconciler_->ReleaseOwnership(key);
         break;
       case PassOutcome::kDeleted: entry.ended = entry.deleted = true; break;
@@ -327,12 +315,12 @@ class QueueController : public Controller {
     while (!stop.stop_requested()) {
       never_.SleepFor(lock, stop, kLeaseRenewal);
       if (stop.stop_requested()) return;
-      const std::set<ExperimentKey> unowned = std::exchange(unowned_, {});
       const int64_t renewal = entries_.empty() ? 0 : ++renewals_;
       lock.unlock();
       const std::string error = renewal > 0 ? Message(RenewAll(renewal)) : "";
       if (!error.empty()) Log(LogLevel::kWarning, "failed to renew the leases", {{"error", error}});
-      for (const ExperimentKey& key : unowned) ClearUp(key);
+      // They are then returned by Finished().
+      for (const ExperimentKey& key : unowned_.ClearUp(*executor_)) Own(key).IgnoreError();
       lock.lock();
       store_error_ = error;
     }
@@ -362,11 +350,18 @@ class QueueController : public Controller {
     const MutexLock lock(mutex_);
     const auto found = entries_.find(claim.experiment);
     if (found == entries_.end() || found->second.epoch != claim.epoch) return;
-    found->second.lost = why;
+    LoseLocked(claim.experiment, found->second, why);
     PlaceLocked(claim.experiment, found->second, absl::InfiniteDuration());
   }
 
+  void LoseLocked(const ExperimentKey& key, OwnedExperiment& entry, Status why)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    entry.lost = std::move(why);
+    if (!trial::RunsInCluster(options_.executor)) unowned_.AddLost(key);
+  }
+
   ControllerOptions options_;
+  UnownedExperiments unowned_{options_.store};
   NamespaceQuota namespace_quota_{options_.limits.namespace_parallel_trials};
   std::unique_ptr<notify::Sender> sender_ = notify::MakeWebhookSender(options_.clock);
   std::unique_ptr<AlgorithmWorkers> algorithm_workers_;
@@ -381,7 +376,6 @@ class QueueController : public Controller {
   DelayingQueue<ExperimentKey> due_ ABSL_GUARDED_BY(mutex_);
   int64_t due_revision_ ABSL_GUARDED_BY(mutex_) = 0;  // grows with each notice of due_changed_
   std::set<ExperimentKey> finished_ ABSL_GUARDED_BY(mutex_);  // whose Await would return
-  std::set<ExperimentKey> unowned_ ABSL_GUARDED_BY(mutex_);   // reported by the executor
   int64_t renewals_ ABSL_GUARDED_BY(mutex_) = 0;              // of all leases, begun
   std::string store_error_ ABSL_GUARDED_BY(mutex_);           // "" = none
   std::vector<std::jthread> threads_;                         // joined before the rest goes

@@ -2,6 +2,8 @@
 
 #include <malloc.h>
 
+#include <utility>
+
 #include "absl/strings/str_cat.h"
 #include "base/log.h"
 #include "experiment/conditions.h"
@@ -13,7 +15,9 @@ namespace {
 constexpr absl::Duration kStorePollInterval = absl::Milliseconds(200);
 constexpr absl::Duration kMinPause = absl::Milliseconds(20);  // between two looks, at least
 constexpr absl::Duration kRetryAfter = absl::Seconds(2);
-constexpr absl::Duration kSlowAnswer = absl::Seconds(5);    // of the store: then it is not ready
+constexpr absl::Duration kSlowAnswer = absl::Seconds(5);  // of the store: then it is not ready
+// After an outage every lease looks expired, and owners get to renew theirs within this time.
+constexpr absl::Duration kOwnersReturn = absl::Seconds(10);  // two renewals: kLeaseRenewal
 constexpr absl::Duration kReturnMemory = absl::Seconds(5);  // to the system, at most every so often
 
 }  // namespace
@@ -23,6 +27,7 @@ ExperimentOwner::ExperimentOwner(client::LocalClient* client, experiment::Contro
     : client_(client),
       controller_(controller),
       clock_(clock),
+      answered_at_(clock->Monotonic()),
       thread_([this](std::stop_token stop) { Run(stop); }) {}
 
 ExperimentOwner::~ExperimentOwner() {
@@ -68,6 +73,7 @@ void ExperimentOwner::Run(std::stop_token stop) {
       ready_ = ready_ || looked.ok();
     }
     if (looked.ok()) {
+      NoteAnswer();
       TryOwn();
       GiveBack();
       ReleaseFreeMemory();
@@ -105,14 +111,23 @@ Status ExperimentOwner::Refresh() {
   return absl::OkStatus();
 }
 
+// Where the store was away, for us at least, an experiment that another process runs would go from
+// it to us only because we come first, and its trials would begin again.
+void ExperimentOwner::NoteAnswer() {
+  const absl::Duration now = clock_->Monotonic();
+  if (now - std::exchange(answered_at_, now) > kSlowAnswer) owners_until_ = now + kOwnersReturn;
+}
+
 // Those that another process owns are tried again: it may die, or end. What else keeps one from
 // being owned is the store's.
 void ExperimentOwner::TryOwn() {
-  if (!wanted_.empty() && clock_->Monotonic() < try_at_) return;
+  const absl::Duration now = clock_->Monotonic();
+  if (now < owners_until_ || (!wanted_.empty() && now < try_at_)) return;
   bool held = false;
   std::string error;
   ExperimentKey failed;
   for (auto it = wanted_.begin(); it != wanted_.end();) {
+    answered_at_ = clock_->Monotonic();
     const Status own = controller_->Own(*it);
     if (own.ok()) Log(LogLevel::kInfo, "runs an experiment", {{"experiment", ToString(*it)}});
     if (own.ok() || absl::IsNotFound(own)) {

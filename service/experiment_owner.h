@@ -32,6 +32,7 @@ class ExperimentOwner {
   void Run(std::stop_token stop);
   void Asking();
   Status Refresh();
+  void NoteAnswer();
   void TryOwn();
   void GiveBack();
   void ReleaseFreeMemory();
@@ -42,6 +43,8 @@ class ExperimentOwner {
   int64_t revision_ = 0;            // of the last look
   std::set<ExperimentKey> wanted_;  // to be owned
   absl::Duration try_at_;           // monotonic; those that another process owns
+  absl::Duration answered_at_;      // monotonic; when the store was last heard of
+  absl::Duration owners_until_;     // monotonic; until then others may renew what looks expired
   bool gave_back_ = false;          // since memory was returned
   absl::Duration return_at_;        // monotonic
   mutable Mutex mutex_;

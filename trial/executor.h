@@ -48,6 +48,10 @@ class Executor {
   // watched again, running or ended; the others are reported as kLost.
   virtual void Adopt(const std::vector<v1::Attempt>& open) = 0;
 
+  // Attempts whose programs run on this machine and keep their files in this home, whichever
+  // process has started them; none where programs run elsewhere.
+  virtual std::vector<AttemptKey> FindPrograms() { return {}; }
+
   // Every attempt of the experiment that was started or adopted and not forgotten.
   virtual std::vector<AttemptStatus> Observe(const ExperimentKey& experiment) = 0;
 

@@ -20,6 +20,7 @@
 #include "experiment/submission.h"
 #include "tests/integration/controller_child.h"
 #include "tests/integration/small_experiment.h"
+#include "tests/support/eventually.h"
 
 extern char** environ;
 
@@ -171,6 +172,82 @@ TEST_F(KilledController, AnIntentToDeleteLeavesNothing) {
   EXPECT_TRUE((*controller)->Await(kKey, absl::Seconds(20)).ok());
   EXPECT_TRUE(absl::IsNotFound(store_->GetExperiment(kKey).status()));
   EXPECT_FALSE(std::filesystem::exists(home_ + "/trials/default/killed"));
+}
+
+// An owner on another machine takes the experiment: it cannot reach programs here, and records
+// their attempts as lost.
+class HandedOver : public KilledController {
+ protected:
+  void SetUp() override {
+    KilledController::SetUp();
+    ASSERT_TRUE(
+        WriteFileAtomic(home_ + "/trial.sh", "echo $$ >> \"$MARKS/pids\"; exec sleep 300").ok());
+  }
+
+  bool Started() {
+    return Eventually([&] { return Lines("pids").size() == 3; });
+  }
+  int Running() {
+    int running = 0;
+    for (const std::string& pid : Lines("pids")) running += kill(std::stoi(pid), 0) == 0 ? 1 : 0;
+    return running;
+  }
+
+  // Ends all attempts but the last.
+  void TakeOver() {
+    const auto lease = store_->AcquireLease({.experiment = kKey,
+                                             .holder = "elsewhere:42:1:boot",
+                                             .now = RealClock()->Now() + absl::Minutes(1),
+                                             .ttl = absl::Hours(1)});
+    ASSERT_TRUE(lease.ok()) << lease.status();
+    auto open = *store_->ListAttempts({.experiment = kKey, .open_only = true});
+    ASSERT_EQ(open.size(), 3u);
+    open.pop_back();
+    db::Batch batch{.experiment = kKey, .epoch = lease->epoch()};
+    for (auto& [attempt, revision] : open) {
+      attempt.set_state(v1::ATTEMPT_CLOSED);
+      attempt.set_cause(v1::INFRASTRUCTURE);
+      batch.attempts.push_back({attempt, revision});
+    }
+    const auto committed = store_->Commit(batch);
+    ASSERT_TRUE(committed.ok()) << committed.status();
+  }
+};
+
+TEST_F(HandedOver, TheFormerOwnerStopsProgramsWhoseAttemptsWereEnded) {
+  auto controller = MakeController(*store_, home_);
+  ASSERT_TRUE((*controller)->Own(kKey).ok());
+  ASSERT_TRUE(Started());
+  TakeOver();
+  EXPECT_TRUE(Eventually([&] { return Running() == 1; })) << Running();
+  EXPECT_TRUE(absl::IsAborted((*controller)->Await(kKey, absl::Seconds(1))));
+  // And then it is deleted.
+  const auto lease = store_->GetLease(kKey);
+  ASSERT_TRUE(
+      store_->Commit({.experiment = kKey, .epoch = lease->epoch(), .delete_experiment = true})
+          .ok());
+  EXPECT_TRUE(Eventually([&] { return Running() == 0; })) << Running();
+}
+
+TEST_F(HandedOver, ADeadOwnersProgramsAreStoppedByTheNextControllerOfItsHome) {
+  const pid_t child = SpawnChild();
+  EXPECT_TRUE(Started());
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
+  TakeOver();
+  const auto controller = MakeController(*store_, home_);
+  EXPECT_TRUE(Eventually([&] { return Running() == 1; })) << Running();
+  // The last one is still to be taken up, for all that is known.
+  const auto open = store_->ListAttempts({.experiment = kKey, .open_only = true});
+  trial::ExecutorOptions options{.home = home_, .clock = RealClock()};
+  auto executor = Registry<trial::ExecutorInfo>::Get().Find("process")->create(options);
+  ASSERT_TRUE(executor.ok()) << executor.status();
+  const auto found = (*executor)->FindPrograms();
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].trial.number, open->front().record.trial());
+  (*executor)->Adopt({open->front().record});
+  EXPECT_TRUE((*executor)->Stop(found[0], v1::USER, absl::ZeroDuration()).ok());
+  EXPECT_TRUE(Eventually([&] { return Running() == 0; }));
 }
 
 }  // namespace

@@ -24,7 +24,12 @@ class RefusingController : public experiment::Controller {
   }
   Status Own(const ExperimentKey&) override {
     const MutexLock lock(mutex_);
+    ++calls_;
     return answer_;
+  }
+  int calls() {
+    const MutexLock lock(mutex_);
+    return calls_;
   }
   Status Await(const ExperimentKey&, absl::Duration) override { return absl::OkStatus(); }
   void Suspend(const ExperimentKey&, bool) override {}
@@ -42,6 +47,7 @@ class RefusingController : public experiment::Controller {
  private:
   Mutex mutex_;
   Status answer_ ABSL_GUARDED_BY(mutex_);
+  int calls_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
 class ExperimentOwnerTest : public testing::Test {
@@ -67,6 +73,25 @@ TEST_F(ExperimentOwnerTest, WhereLeasesCannotBeWrittenItIsNotReady) {
   EXPECT_THAT(owner.LastError(), HasSubstr("permission denied for table lease"));
   controller_.Answer(absl::OkStatus());
   EXPECT_TRUE(Eventually([&] { return owner.LastError().empty(); }));
+}
+
+// Every lease looks expired then: who comes first would take trials away from machines that run
+// them.
+TEST_F(ExperimentOwnerTest, AfterAnOutageOfTheStoreOwnersMayRenewFirst) {
+  controller_.Answer(absl::AlreadyExistsError("owned by another"));
+  ManualClock clock;
+  const ExperimentOwner owner(client_.get(), &controller_, &clock);
+  ASSERT_TRUE(Eventually([&] { return controller_.calls() == 1; }));
+  clock.Advance(absl::Seconds(3));
+  ASSERT_TRUE(Eventually([&] { return controller_.calls() == 2; }));
+  clock.Advance(absl::Seconds(30));  // in which nothing was heard
+  Pause(absl::Milliseconds(600));    // some looks
+  EXPECT_EQ(controller_.calls(), 2);
+  EXPECT_TRUE(Eventually([&] {
+    clock.Advance(absl::Seconds(1));
+    Pause(absl::Milliseconds(300));
+    return controller_.calls() > 2;
+  }));
 }
 
 TEST_F(ExperimentOwnerTest, ThatAnotherOwnsItIsNoError) {

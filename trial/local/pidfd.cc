@@ -28,18 +28,6 @@ namespace {
 constexpr int kMaxRounds = 20;
 constexpr int kRoundTimeoutMs = 250;
 
-std::vector<pid_t> AllProcesses() {
-  std::vector<pid_t> pids;
-  const std::unique_ptr<DIR, int (*)(DIR*)> proc(opendir("/proc"), closedir);
-  while (const dirent* entry = proc ? readdir(proc.get()) : nullptr) {
-    const std::string_view name = entry->d_name;
-    pid_t pid = 0;
-    const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), pid);
-    if (error == std::errc() && end == name.data() + name.size() && pid > 0) pids.push_back(pid);
-  }
-  return pids;
-}
-
 bool HasVariable(pid_t pid, const std::string& assignment) {
   const auto environment = ReadFile(absl::StrCat("/proc/", pid, "/environ"));
   if (!environment.ok()) return false;  // another user's, or gone
@@ -89,6 +77,18 @@ Status Add(const Fd& epoll, const Fd& fd, uint64_t id) {
 }
 
 }  // namespace
+
+std::vector<pid_t> AllProcesses() {
+  std::vector<pid_t> pids;
+  const std::unique_ptr<DIR, int (*)(DIR*)> proc(opendir("/proc"), closedir);
+  while (const dirent* entry = proc ? readdir(proc.get()) : nullptr) {
+    const std::string_view name = entry->d_name;
+    pid_t pid = 0;
+    const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), pid);
+    if (error == std::errc() && end == name.data() + name.size() && pid > 0) pids.push_back(pid);
+  }
+  return pids;
+}
 
 Fd OpenPidfd(pid_t pid) { return Fd(static_cast<int>(syscall(SYS_pidfd_open, pid, 0))); }
 

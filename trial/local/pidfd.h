@@ -17,6 +17,8 @@
 
 namespace shirabe::trial {
 
+std::vector<pid_t> AllProcesses();
+
 // Not valid if there is no such process, or no descriptor to be had.
 Fd OpenPidfd(pid_t pid);
 

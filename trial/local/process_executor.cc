@@ -2,10 +2,12 @@
 
 #include <utility>
 
+#include "absl/strings/str_split.h"
 #include "base/log.h"
 #include "base/process_id.h"
 #include "trial/checkpoint/checkpoint_copy.h"
 #include "trial/checkpoint/katib_folder.h"
+#include "trial/local/spawn_supervisor.h"
 #include "trial/start_error.h"
 
 namespace shirabe::trial {
@@ -200,6 +202,18 @@ Status ProcessExecutor::Stop(const AttemptKey& key, v1::Cause why, absl::Duratio
 }
 
 // ---- looking and forgetting ---------------------------------------------------------------------
+
+// trials/<namespace>/<experiment>/<trial>/<attempt>: its name and namespace say which it is.
+std::vector<AttemptKey> ProcessExecutor::FindPrograms() {
+  std::vector<AttemptKey> found;
+  for (const std::string& dir : RunningFolders(layout_.home())) {
+    const std::vector<std::string> parts = absl::StrSplit(dir, '/');
+    if (parts.size() < 4) continue;
+    const auto key = ParseAttemptName(parts.back(), parts[parts.size() - 4]);
+    if (key && ValidateKey(*key).ok() && layout_.Paths(*key).dir == dir) found.push_back(*key);
+  }
+  return found;
+}
 
 std::vector<AttemptStatus> ProcessExecutor::Observe(const ExperimentKey& experiment) {
   ProcessTable::Snapshot snapshot = attempts_.Observe(experiment);

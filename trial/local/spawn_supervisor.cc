@@ -15,8 +15,10 @@
 #include <limits>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "base/file_io.h"
 #include "base/sha256.h"
+#include "trial/local/pidfd.h"
 
 namespace shirabe::trial {
 
@@ -74,13 +76,19 @@ class SpawnPlan {
   posix_spawnattr_t attributes_;
 };
 
+constexpr char kDirOption[] = "--dir";  // comes first: RunningFolders
+
+std::string PathOf(const std::string& home, const std::string& digest) {
+  return absl::StrCat(home, "/bin/shirabe-supervisor-", digest);
+}
+
 std::vector<std::string> Arguments(const SpawnRequest& request) {
   std::vector<std::string> argv = {request.supervisor};
   const auto add = [&argv](const char* name, const std::string& value) {
     argv.emplace_back(name);
     argv.push_back(value);
   };
-  add("--dir", request.dir);
+  add(kDirOption, request.dir);
   add("--id", request.id);
   add("--ready-fd", absl::StrCat(kReadyFd));
   add("--grace-ms",
@@ -224,11 +232,22 @@ StatusOr<pid_t> SpawnSupervisor(const SpawnRequest& request) {
   return SpawnError(request, error);
 }
 
+std::vector<std::string> RunningFolders(const std::string& home) {
+  std::vector<std::string> folders;
+  for (const pid_t pid : AllProcesses()) {
+    const auto command = ReadFile(absl::StrCat("/proc/", pid, "/cmdline"));
+    if (!command.ok() || !command->starts_with(PathOf(home, ""))) continue;
+    const std::vector<std::string> words = absl::StrSplit(*command, '\0');
+    if (words.size() > 2 && words[1] == kDirOption) folders.push_back(words[2]);
+  }
+  return folders;
+}
+
 StatusOr<std::string> UnpackSupervisor(const std::string& home) {
   const std::string_view program = SupervisorProgram();
   const std::string dir = home + "/bin";
   const std::string digest = HexSha256(program).substr(0, 12);
-  const std::string path = absl::StrCat(dir, "/shirabe-supervisor-", digest);
+  const std::string path = PathOf(home, digest);
   if (IsInPlace(path, program)) return path;
   RETURN_IF_ERROR(MakeDirs(dir));
   // Several processes may do this at once: each has its own file until the rename.

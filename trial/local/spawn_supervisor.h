@@ -47,6 +47,9 @@ struct SpawnRequest {
 // kInvalidArgument: more arguments and variables than the system can pass.
 StatusOr<pid_t> SpawnSupervisor(const SpawnRequest& request);
 
+// The folders of the attempts of this home whose supervisors run.
+std::vector<std::string> RunningFolders(const std::string& home);
+
 // The supervisor program, which travels inside this one. Thread-safe.
 
 // The program's bytes (trial/local/supervisor_blob.cc); they live as long as the process.
