@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/file_io.h"
+#include "base/log.h"
 #include "base/process_id.h"
 #include "client/observation_retention.h"
 #include "cmd/spec_file.h"
@@ -138,6 +139,17 @@ Status SetOutgoing(const ListenOptions& listen_options) {
   }
   RETURN_IF_ERROR(AsUsage(suggestion::SetRemoteAlgorithmTable(std::move(table))));
   return UseEndpoints(listen_options.notifications);
+}
+
+void ReloadOnHangup(Interrupts& interrupts, service::Tokens& tokens) {
+  if (!interrupts.TakeHangup() || tokens.open()) return;
+  const Status read = tokens.Reload();
+  if (read.ok()) {
+    Log(LogLevel::kInfo, "read the token file again");
+  } else {
+    Log(LogLevel::kError, "the token file cannot be used; the tokens stay as they were",
+        {{"error", Message(read)}});
+  }
 }
 
 std::string TokenFile(const Globals& globals, const client::StateLocation& place) {

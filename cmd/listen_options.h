@@ -11,6 +11,7 @@
 #include "client/state_location.h"
 #include "cmd/options.h"
 #include "cmd/session.h"
+#include "cmd/terminal.h"
 #include "cmd/verb_flags.h"
 #include "service/server.h"
 
@@ -51,6 +52,9 @@ experiment::Limits LimitsOf(const ListenOptions& listen_options);
 // A server has tenants: they connect it only where its administrator says, for algorithms and for
 // notifications.
 Status SetOutgoing(const ListenOptions& listen_options);
+
+// Reads the token file again where a SIGHUP has come; one that cannot be used changes nothing.
+void ReloadOnHangup(Interrupts& interrupts, service::Tokens& tokens);
 
 std::string TokenFile(const Globals& globals, const client::StateLocation& place);
 

@@ -100,7 +100,9 @@ void Hint(const std::string& text) {
 void Warn(const std::string& text) { Err(Styled(Style::kYellow, "warning:") + " " + text + "\n"); }
 
 void PrintError(const Status& status) {
-  Err(Styled(Style::kRed, "error:") + " " + Message(status) + "\n");
+  const std::string text = Message(status);
+  const bool says_so = text.starts_with("error: ");  // a finding of a file without a place
+  Err(Styled(Style::kRed, "error:") + " " + (says_so ? text.substr(7) : text) + "\n");
 }
 
 void PrintFinding(const std::string& line, bool warning) {
@@ -116,7 +118,8 @@ bool SleepUninterrupted(absl::Duration time) {
   return true;
 }
 
-Interrupts::Interrupts() {
+Interrupts::Interrupts(Hangup hangup)
+    : reloads_(hangup == Hangup::kReloads && !StderrIsTerminal()) {
   const sigset_t set = InterruptSet();
   pthread_sigmask(SIG_BLOCK, &set, nullptr);
   fd_ = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
@@ -135,7 +138,13 @@ int Interrupts::Wait(absl::Duration time) {
   pollfd waited{.fd = fd_, .events = POLLIN, .revents = 0};
   poll(&waited, 1, Milliseconds(time));
   signalfd_siginfo info;
-  while (read(fd_, &info, sizeof info) == sizeof info) ++count_;
+  while (read(fd_, &info, sizeof info) == sizeof info) {
+    if (reloads_ && info.ssi_signo == SIGHUP) {
+      hangup_ = true;
+    } else {
+      ++count_;
+    }
+  }
   return count_;
 }
 

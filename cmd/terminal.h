@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 
 #include "absl/time/time.h"
 #include "base/status.h"
@@ -45,15 +46,23 @@ bool SleepUninterrupted(absl::Duration time);
 // at a time.
 class Interrupts {
  public:
-  Interrupts();
+  enum class Hangup {
+    kEnds,
+    kReloads,  // not counted, unless there is a terminal, whose end it may mean: see TakeHangup
+  };
+  explicit Interrupts(Hangup hangup = Hangup::kEnds);
   ~Interrupts();
   Interrupts(const Interrupts&) = delete;
   Interrupts& operator=(const Interrupts&) = delete;
 
   // Waits for the time, or until a signal comes; the number of them so far.
   int Wait(absl::Duration time);
+  // Whether a SIGHUP has come since the last call.
+  bool TakeHangup() { return std::exchange(hangup_, false); }
 
  private:
+  const bool reloads_;
+  bool hangup_ = false;
   int fd_ = -1;
   int count_ = 0;
 };

@@ -228,6 +228,7 @@ StatusOr<bool> ControllerProcess::AwaitLead(Interrupts& interrupts) {
   std::string said;
   while (!election_->leads()) {
     if (interrupts.Wait(kPollInterval) > 0) return false;
+    ReloadOnHangup(interrupts, *tokens_);
     const std::string why = WhyNotReady();
     if (why != said) Log(LogLevel::kInfo, "waiting to lead", {{"because", why}});
     said = why;
@@ -316,6 +317,7 @@ void ControllerProcess::StepDown(Ended why) {
 StatusOr<Ended> ControllerProcess::StayInLead(Interrupts& interrupts) {
   std::optional<absl::Duration> lost;
   while (interrupts.Wait(kPollInterval) == 0) {
+    ReloadOnHangup(interrupts, *tokens_);
     watches_ = sync_->LastError().empty();
     if (election_ != nullptr && !LeadsAsBefore()) {
       const absl::Duration now = RealClock()->Monotonic();
@@ -369,7 +371,8 @@ StatusOr<int> Controller(const Arguments& arguments) {
                   "answered. With -n only that namespace is looked at. Tokens of the cluster for "
                   "the audience shirabe may do here what RBAC lets them do to Experiments; the "
                   "token file (made where it is missing) has an administrator's token, and lines "
-                  "`user NAMESPACE TOKEN`; it is read at the start.");
+                  "`user NAMESPACE TOKEN` and `metrics TOKEN`; it is read at the start and on "
+                  "SIGHUP.");
   AddControllerFlags(options, &flags);
   options.Arguments("nothing", nullptr, 0, 0);
   AddGlobals(options, &globals);
@@ -381,7 +384,7 @@ StatusOr<int> Controller(const Arguments& arguments) {
   suggestion::accelerator::UseGpuOfServer();
   if (!globals.verbose) SetLogLevel(LogLevel::kInfo);
   // Before anything starts a thread: the signals are to reach none of them.
-  Interrupts interrupts;
+  Interrupts interrupts(Interrupts::Hangup::kReloads);
   ControllerProcess process(std::move(flags), std::move(globals));
   RETURN_IF_ERROR(process.Open());
   return process.Run(interrupts);

@@ -89,7 +89,8 @@ StatusOr<int> Serve(const Arguments& arguments) {
       "Runs every experiment of the store, as they come, and answers the commands that "
       "are given --server. SIGTERM ends it; the trials run on, and the next server "
       "takes them up. The token file (made where it is missing) has an "
-      "administrator's token, and lines `user NAMESPACE TOKEN`; it is read at the start.");
+      "administrator's token, and lines `user NAMESPACE TOKEN` and `metrics TOKEN`; it is read at "
+      "the start and on SIGHUP.");
   AddListenOptions(options, &flags.listen_options);
   options.Flag("--insecure", &flags.insecure, "no token; on loopback only");
   options.Text("--gpus", &flags.gpus, "LIST",
@@ -109,7 +110,7 @@ StatusOr<int> Serve(const Arguments& arguments) {
   WarnOfExpiry(flags.listen_options.tls.certificate);
   ASSIGN_OR_RETURN(const client::ExecutionOptions machines, MachinesFor(flags));
   // Before anything starts a thread: the signals are to reach none of them.
-  Interrupts interrupts;
+  Interrupts interrupts(Interrupts::Hangup::kReloads);
   suggestion::accelerator::UseGpuOfServer();
   ASSIGN_OR_RETURN(const LocalSession session, OpenLocal(globals, /*read_only=*/false));
   const std::string token_file = flags.insecure ? "" : TokenFile(globals, session.place);
@@ -123,7 +124,7 @@ StatusOr<int> Serve(const Arguments& arguments) {
     return NamespaceHere(address, ns);
   };
   server_options.tls = flags.listen_options.tls;
-  server_options.tokens = std::move(tokens);
+  server_options.tokens = tokens;
   ASSIGN_OR_RETURN(const auto server, service::Server::Start(std::move(server_options)));
   ProgressLine(absl::StrCat("serving ", client::ShownDatabase(session.place), " on ",
                             server->grpc_address(), " (gRPC) and ", server->http_address(),
@@ -134,6 +135,7 @@ StatusOr<int> Serve(const Arguments& arguments) {
   }
   // The kernel gives an orphan another parent at once; a number that is used again does not matter.
   while (interrupts.Wait(kSignalPoll) == 0 && (!flags.parent || getppid() == *flags.parent)) {
+    ReloadOnHangup(interrupts, tokens);
   }
   ProgressLine("stopping: trials that run are left to the next server");
   session.client->store().EndWaits();

@@ -69,15 +69,19 @@ Principal Administrator(const std::string& name) {
   return {.role = Principal::Role::kAdmin, .name = name};
 }
 
-// Whom the file of tokens names.
-std::optional<Principal> FindKnown(const std::string& token, const std::string& admin,
-                                   const std::map<std::string, std::string>& users) {
-  const std::string digest = Digest(token);
-  if (digest == Digest(admin)) return Administrator("admin");
-  const auto user = users.find(digest);
-  if (user == users.end()) return std::nullopt;
-  return Principal{
-      .role = Principal::Role::kUser, .ns = user->second, .name = "user of " + user->second};
+// Whom a line of the file names. There is one administrator.
+StatusOr<Principal> PrincipalOf(const std::vector<std::string>& words, bool has_admin) {
+  using Role = Principal::Role;
+  if (words.size() == 1 && !has_admin) return Administrator("admin");
+  if (words.size() == 2 && words[0] == "metrics") {
+    return Principal{.role = Role::kMonitor, .name = "reader of metrics"};
+  }
+  if (words.size() != 3 || words[0] != "user") {
+    return absl::InvalidArgumentError(
+        "expected one administrator's token alone, or: user NAMESPACE TOKEN, or: metrics TOKEN");
+  }
+  RETURN_IF_ERROR(ValidateNamespace(words[1]));
+  return Principal{.role = Role::kUser, .ns = words[1], .name = "user of " + words[1]};
 }
 
 // What gRPC brings itself has no options of ours.
@@ -92,6 +96,9 @@ Status Principal::CheckPermission(Permission permission, const std::string& want
   if (role == Role::kAdmin) return absl::OkStatus();
   if (role == Role::kClusterUser) return authorize(permission, wanted);
   if (role == Role::kUser && wanted == ns) return absl::OkStatus();
+  if (role == Role::kMonitor) {
+    return absl::PermissionDeniedError("this token is for reading /metrics, and nothing else");
+  }
   if (role == Role::kTrial) {
     return absl::PermissionDeniedError(
         "this token is unknown, or that of a trial, which may only read and report what is its "
@@ -118,6 +125,7 @@ Status Principal::CheckAdmin(const std::string& what) const {
 
 Status Principal::CheckReadMetrics() const {
   if (role == Role::kClusterUser) return authorize_metrics();
+  if (role == Role::kMonitor) return absl::OkStatus();
   return CheckAdmin("reading the metrics of all namespaces");
 }
 
@@ -130,10 +138,25 @@ v1::Actor Principal::Actor() const {
 
 StatusOr<Tokens> Tokens::Load(const std::string& path) {
   if (access(path.c_str(), F_OK) != 0) RETURN_IF_ERROR(Create(path));
+  Tokens tokens;
+  tokens.path_ = path;
+  RETURN_IF_ERROR(tokens.Reload());
+  return tokens;
+}
+
+Status Tokens::Reload() {
+  ASSIGN_OR_RETURN(Known known, Read(path_));
+  const MutexLock lock(shared_->mutex);
+  shared_->known = std::move(known);
+  return absl::OkStatus();
+}
+
+StatusOr<Tokens::Known> Tokens::Read(const std::string& path) {
   RETURN_IF_ERROR(CheckMode(path));
   ASSIGN_OR_RETURN(const std::string text, ReadFile(path, 1 << 20));
-  Tokens tokens;
-  std::map<std::string, std::pair<std::string, int>> seen;  // by token: "" or namespace, line
+  Known known;
+  std::map<std::string, int> lines;  // of each token
+  bool has_admin = false;
   int number = 0;
   for (const auto line : absl::StrSplit(text, '\n')) {
     ++number;
@@ -142,25 +165,26 @@ StatusOr<Tokens> Tokens::Load(const std::string& path) {
         absl::StrSplit(line, absl::ByAnyChar(" \t\r"), absl::SkipEmpty());
     if (words.empty() || words[0][0] == '#') continue;
     RETURN_IF_ERROR(CheckToken(words.back(), place));
-    const std::string whose = words.size() == 3 ? words[1] : "";
-    const auto [other, fresh] = seen.emplace(words.back(), std::pair(whose, number));
-    if (!fresh && other->second.first != whose) {
+    auto principal = PrincipalOf(words, has_admin);
+    if (!principal.ok()) return Prefix(place, principal.status());
+    const auto [other, fresh] = known.emplace(Digest(words.back()), *principal);
+    if (!fresh && (other->second.role != principal->role || other->second.ns != principal->ns)) {
       return absl::InvalidArgumentError(
-          absl::StrCat(place, ": this token stands in line ", other->second.second,
+          absl::StrCat(place, ": this token stands in line ", lines[words.back()],
                        ", too: give each namespace and the administrator one of its own"));
     }
-    if (words.size() == 1 && tokens.admin_.empty()) {
-      tokens.admin_ = words[0];
-    } else if (words.size() == 3 && words[0] == "user") {
-      RETURN_IF_ERROR(Prefix(place, ValidateNamespace(words[1])));
-      tokens.users_[Digest(words[2])] = words[1];
-    } else {
-      return absl::InvalidArgumentError(
-          place + ": expected the administrator's token alone, or: user NAMESPACE TOKEN");
-    }
+    has_admin = has_admin || principal->role == Principal::Role::kAdmin;
+    lines.emplace(words.back(), number);
   }
-  if (!tokens.admin_.empty()) return tokens;
+  if (has_admin) return known;
   return absl::InvalidArgumentError(path + " has no administrator's token: a line of its own");
+}
+
+std::optional<Principal> Tokens::Find(const std::string& token) const {
+  const std::string digest = Digest(token);
+  const MutexLock lock(shared_->mutex);
+  const auto found = shared_->known.find(digest);
+  return found == shared_->known.end() ? std::nullopt : std::optional(found->second);
 }
 
 Tokens Tokens::Open() {
@@ -176,7 +200,7 @@ StatusOr<Principal> Tokens::Check(const std::string& authorization, const std::s
     return absl::UnauthenticatedError(
         "a token is required: the header `Authorization: Bearer TOKEN` (--token-file)");
   }
-  if (const auto known = FindKnown(token, admin_, users_)) return *known;
+  if (const auto known = Find(token)) return *known;
   if (IsTrialToken(token)) {
     return Principal{
         .role = Principal::Role::kTrial, .token = absl::HexStringToBytes(token), .name = "a trial"};
@@ -184,12 +208,12 @@ StatusOr<Principal> Tokens::Check(const std::string& authorization, const std::s
   if (introspect_token_) return introspect_token_(token, from);
   return absl::UnauthenticatedError(
       "this token is unknown: ask the administrator for one (the "
-      "server reads its token file as it starts)");
+      "server reads its token file as it starts, and on SIGHUP)");
 }
 
 bool Tokens::MustAsk(const std::string& authorization) const {
   const std::string token = TokenOf(authorization);
-  return introspect_token_ && !IsTrialToken(token) && !FindKnown(token, admin_, users_);
+  return introspect_token_ && !IsTrialToken(token) && !Find(token);
 }
 
 v1::Rights MakeRights(v1::Rights::Audience audience, Permission permission) {
@@ -210,6 +234,10 @@ Status CheckMethodAccess(const Principal& principal, const v1::Rights& rights) {
   const v1::Rights::Audience audience = rights.audience();
   if (audience == v1::Rights::NO_CALLER) {
     return absl::PermissionDeniedError("nothing says who may call this: it is refused to everyone");
+  }
+  const bool monitor = principal.role == Principal::Role::kMonitor;
+  if (monitor && audience != v1::Rights::ANYONE) {
+    return audience == v1::Rights::METRICS ? absl::OkStatus() : principal.CheckRead("");
   }
   if (principal.role != Principal::Role::kTrial) return absl::OkStatus();
   if (audience == v1::Rights::ANYONE || audience == v1::Rights::TRIALS ||

@@ -1,19 +1,22 @@
 // Who calls, and what they may do. A caller shows a bearer token; roles are admin (everything),
-// user (one namespace), trial (what one attempt reports) and cluster user (whom a cluster knows,
-// and who may do here what its RBAC allows there). Tokens come from a file that only its owner can
-// read: its first line is the administrator's, the others are
+// user (one namespace), monitor (reads /metrics), trial (what one attempt reports) and cluster user
+// (whom a cluster knows, and who may do here what its RBAC allows there). Tokens come from a file
+// that only its owner can read: its first line is the administrator's, the others are
 //   user NAMESPACE TOKEN
+//   metrics TOKEN
 // A trial's token is that of its attempt: what has its shape is taken for one, opens nothing but a
 // trial's own methods (RightsOf, below), and is proved by each of them against the store. What
-// is neither is shown to the cluster, where there is one, and is otherwise unknown. Immutable once
-// made, any thread.
+// is neither is shown to the cluster, where there is one, and is otherwise unknown. Any thread.
 #pragma once
 
 #include <functional>
 #include <map>
+#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "base/mutex.h"
 #include "base/names.h"
 #include "base/status.h"
 #include "proto/shirabe/v1/experiment.pb.h"
@@ -24,7 +27,7 @@ namespace shirabe::service {
 using Permission = v1::Rights::Permission;
 
 struct Principal {
-  enum class Role { kAdmin, kUser, kTrial, kClusterUser };
+  enum class Role { kAdmin, kUser, kMonitor, kTrial, kClusterUser };
   Role role = Role::kTrial;
   std::string ns = {};        // kUser: the namespace
   std::string token = {};     // kTrial: of an attempt
@@ -48,12 +51,16 @@ struct Principal {
   v1::Actor Actor() const;
 };
 
+// Copies share one list.
 class Tokens {
  public:
   // Reads `path`; where there is no such file, writes it with a new administrator's token and mode
   // 0600. kPermissionDenied if others can read it; kInvalidArgument, with the line, for what it
   // may not hold.
   static StatusOr<Tokens> Load(const std::string& path);
+  // Reads the file again: who is no longer in it is refused from now on. On an error of Load all
+  // stays as it was. Of tokens that were loaded.
+  Status Reload();
   // Everybody is the administrator (`serve --insecure`, on loopback only).
   static Tokens Open();
 
@@ -72,10 +79,19 @@ class Tokens {
   bool open() const { return open_; }
 
  private:
+  using Known = std::map<std::string, Principal>;  // by the SHA-256 of a token
+  struct Shared {
+    Mutex mutex;
+    Known known ABSL_GUARDED_BY(mutex);
+  };
+  static StatusOr<Known> Read(const std::string& path);
+  // One that is in the file.
+  std::optional<Principal> Find(const std::string& token) const;
+
   bool open_ = false;
-  std::string admin_;
-  std::map<std::string, std::string> users_;  // SHA-256 of the token → namespace
-  IntrospectToken introspect_token_;          // none = there is no cluster
+  std::string path_;
+  std::shared_ptr<Shared> shared_ = std::make_shared<Shared>();  // shared: by copies
+  IntrospectToken introspect_token_;                             // none = there is no cluster
 };
 
 // The one table of rights is the option `rights` of every method (proto/shirabe/v1/rights.proto);

@@ -75,6 +75,45 @@ TEST_F(AuthTest, AUserMayActInOneNamespace) {
   EXPECT_TRUE(absl::IsPermissionDenied(red->CheckAdmin("this")));
 }
 
+TEST_F(AuthTest, AReaderOfMetricsMayReadThemAndNothingElse) {
+  const auto tokens = Load(std::string(kAdmin) + "\nmetrics " + kRed + "\n");
+  ASSERT_TRUE(tokens.ok()) << tokens.status();
+  const auto monitor = Show(*tokens, kRed);
+  ASSERT_EQ(monitor->role, Role::kMonitor);
+  using Rights = v1::Rights;
+  EXPECT_TRUE(CheckAccess(*monitor, MakeRights(Rights::METRICS), "").ok());
+  EXPECT_TRUE(CheckAccess(*monitor, MakeRights(Rights::ANYONE), "").ok());
+  for (const auto audience :
+       {Rights::NO_CALLER, Rights::CALLERS, Rights::NAMESPACE, Rights::TRIALS, Rights::PODS}) {
+    const Status refused = CheckAccess(*monitor, MakeRights(audience), "red");
+    EXPECT_TRUE(absl::IsPermissionDenied(refused)) << audience << refused;
+  }
+  EXPECT_TRUE(absl::IsPermissionDenied(monitor->CheckAdmin("this")));
+  EXPECT_EQ(monitor->CanSee("red").value_or(true), false);
+  EXPECT_THAT(Message(Load(std::string(kAdmin) + "\nmetric " + kRed + "\n").status()),
+              HasSubstr(":2: expected"));
+}
+
+TEST_F(AuthTest, AFileThatIsReadAgainCountsForAllCopies) {
+  Tokens tokens = Default();
+  const Tokens copy = tokens;
+  constexpr char kBlue[] = "a-token-of-the-user-of-blue";
+  ASSERT_TRUE(Load(std::string(kAdmin) + "\nuser blue " + kBlue + "\n").ok());  // written
+  EXPECT_TRUE(absl::IsUnauthenticated(Show(copy, kBlue).status()));
+  ASSERT_TRUE(tokens.Reload().ok());
+  EXPECT_EQ(Show(copy, kBlue)->ns, "blue");
+  EXPECT_TRUE(absl::IsUnauthenticated(Show(copy, kRed).status()));
+  // One with a mistake changes nothing, nor does one that others may read.
+  ASSERT_FALSE(Load(std::string(kAdmin) + "\nusr blue " + kBlue + "\n").ok());
+  EXPECT_TRUE(absl::IsInvalidArgument(tokens.Reload()));
+  ASSERT_FALSE(Load(std::string(kAdmin) + "\n", 0644).ok());
+  EXPECT_TRUE(absl::IsPermissionDenied(tokens.Reload()));
+  std::filesystem::remove(path_);
+  EXPECT_FALSE(tokens.Reload().ok());
+  EXPECT_FALSE(std::filesystem::exists(path_));
+  EXPECT_EQ(Show(copy, kBlue)->ns, "blue");
+}
+
 TEST_F(AuthTest, OthersOfTheSameLengthAreUnknown) {
   const Tokens tokens = Default();
   for (const std::string known : {kAdmin, kRed}) {
