@@ -70,6 +70,8 @@ constexpr FamilyInfo kFamilies[] = {
      "Writes of attempts that were no longer current"},
     {"shirabe_notifications_delivered_total", Type::kCounter, "namespace",
      "Notifications that endpoints have acknowledged"},
+    {"shirabe_notifications_failing", Type::kGauge, "namespace",
+     "Endpoints of experiments that did not take the notification last tried; it is tried again"},
     {"shirabe_notifications_given_up_total", Type::kCounter, "namespace",
      "Notifications that endpoints did not take within a day"},
 

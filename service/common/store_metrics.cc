@@ -95,6 +95,13 @@ bool Ended(const v1::ExperimentStatus& status, const char* how) {
   return false;
 }
 
+// Endpoints that did not take the notification which was last tried.
+int64_t FailingEndpoints(const v1::ShirabeStatus& status) {
+  return std::ranges::count_if(status.notifications(), [](const auto& endpoint) {
+    return endpoint.pending() > 0 && !endpoint.error().empty();
+  });
+}
+
 // What is compared with the next one: many experiments are remembered.
 v1::ExperimentStatus Counts(v1::ExperimentStatus status) {
   status.clear_current_optimal_trial();
@@ -257,7 +264,8 @@ void StoreMetrics::Record(const v1::Experiment& experiment, bool count) {
   Seen& seen = seen_[key];
   if (count && fresh) options_.metrics->Add("katib_experiment_created_total", {key.ns});
   if (count) Compare(experiment, seen);
-  seen = {uid, experiment::CurrentCondition(experiment).type(), Counts(experiment.status())};
+  seen = {uid, experiment::CurrentCondition(experiment).type(),
+          FailingEndpoints(experiment.status().shirabe()), Counts(experiment.status())};
 }
 
 void StoreMetrics::RecordDeletion(const ExperimentKey& key) {
@@ -290,7 +298,9 @@ void StoreMetrics::Compare(const v1::Experiment& now, const Seen& before) {
 void StoreMetrics::SetGauges() {
   std::map<std::pair<std::string, std::string>, int64_t> states;
   std::map<std::pair<std::string, std::string>, int64_t> trials;
+  std::map<std::string, int64_t> failing;
   for (const auto& [key, seen] : seen_) {
+    failing[key.ns] += seen.failing_endpoints;
     ++states[{key.ns, seen.state}];
     for (const TrialCount& count : kTrialCounts) {
       trials[{key.ns, count.state}] += (seen.status.*count.get)();
@@ -298,6 +308,10 @@ void StoreMetrics::SetGauges() {
   }
   options_.metrics->Clear("katib_experiments_current");
   options_.metrics->Clear("katib_trials_current");
+  options_.metrics->Clear("shirabe_notifications_failing");
+  for (const auto& [ns, count] : failing) {
+    options_.metrics->Set("shirabe_notifications_failing", {ns}, static_cast<double>(count));
+  }
   for (const auto& [key, count] : states) {
     options_.metrics->Set("katib_experiments_current", {key.first, key.second},
                           static_cast<double>(count));

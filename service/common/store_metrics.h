@@ -38,7 +38,8 @@ class StoreMetrics {
   // Of an experiment, as it was seen last.
   struct Seen {
     std::string uid;
-    std::string state;            // its current condition
+    std::string state;  // its current condition
+    int64_t failing_endpoints = 0;
     v1::ExperimentStatus status;  // its counts
   };
   // Attempts of a trial, by number: those counted as started and as closed.

@@ -72,6 +72,11 @@ Task<std::optional<HttpReply>> Exchange::Answer(const RequestHead& head) {
   keep_alive_ = head.keep_alive && options_.may_stay;
   chunked_ = head.http_1_1;
   class_ = options_.host->router->Classify(request_);
+  if (!options_.may_stay && !class_.when_full) {
+    keep_alive_ = false;
+    chunked_ = false;
+    co_return options_.host->RefuseConnection();
+  }
   if (const Status problem = Admit(head); !problem.ok()) co_return Refusal(problem);
   if (class_.refusal.ok()) {
     const std::optional<Status> received = co_await Receive(head);
@@ -85,11 +90,8 @@ Task<std::optional<HttpReply>> Exchange::Answer(const RequestHead& head) {
   co_return co_await Work();
 }
 
-// What its head shows to be no request for us, or one that there is no room for.
+// What its head shows to be no request for us.
 Status Exchange::Admit(const RequestHead& head) const {
-  if (!options_.may_stay && !class_.at_once) {
-    return absl::UnavailableError("there are too many connections already: try again");
-  }
   if (!head.has_body() || !class_.refusal.ok() || class_.takes_body) return absl::OkStatus();
   if (!head.chunked && head.length <= 2) return absl::OkStatus();  // {}
   return absl::InvalidArgumentError(

@@ -76,7 +76,7 @@ class Exchange {
     ExchangeOwner* owner;
     HttpConnection* connection;
     std::string peer;
-    bool may_stay;  // else the connection was only let in to ask whether the server lives
+    bool may_stay;  // else the connection was only let in to ask how the server is
   };
   // `head` is what was read last, or why that is no request.
   Exchange(Options options, StatusOr<RequestHead> head)

@@ -118,6 +118,7 @@ RequestClass Router::Classify(const HttpRequest& head) const {
   }
   const Route& route = *match->route;
   request_class.at_once = route.at_once;
+  request_class.when_full = route.at_once || route.rights.audience() == v1::Rights::METRICS;
   request_class.slow = route.slow;
   request_class.takes_body = route.request != nullptr;
   if (route.open()) return request_class;

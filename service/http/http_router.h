@@ -18,6 +18,7 @@ struct RequestClass {
   bool must_authenticate = false;  // shows one that must be asked about: see Authenticate
   bool must_ask = false;           // and not the store, but another server
   bool at_once = false;            // is answered without waiting for anything
+  bool when_full = false;          // and also where there are too many connections
   bool slow = false;  // may take long, so that it should not hold up those who do not wait
   bool takes_body = false;
   std::string caller = {};  // who has quotas and takes turns: a token that is known, or an address

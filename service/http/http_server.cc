@@ -223,10 +223,8 @@ void BeastServer::Admit(AnyStream::Socket socket) {
 
 // Said without waiting: what does not fit into the socket's buffer is not said.
 void BeastServer::RejectConnection(AnyStream::Socket socket) {
-  if (host_.metrics != nullptr) host_.metrics->Add("shirabe_http_connections_refused_total", {});
+  HttpReply reply = host_.RefuseConnection();
   if (host_.tls != nullptr) return;
-  HttpReply reply =
-      ErrorReply(absl::UnavailableError("there are too many connections already: try again"));
   const std::string text = HeadOf(reply, {.keep_alive = false}) + reply.body;
   IoError ignored;
   socket.non_blocking(true, ignored);

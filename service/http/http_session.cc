@@ -22,6 +22,11 @@ void LogFailure(const std::exception_ptr& failure) {
 
 }  // namespace
 
+HttpReply SessionHost::RefuseConnection() const {
+  if (metrics != nullptr) metrics->Add("shirabe_http_connections_refused_total", {});
+  return ErrorReply(absl::UnavailableError("there are too many connections already: try again"));
+}
+
 void SessionHost::UpdateGauges() const {
   if (metrics == nullptr) return;
   metrics->Set("shirabe_http_connections", {}, static_cast<double>(sessions.size()));

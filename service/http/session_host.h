@@ -46,6 +46,8 @@ struct SessionHost {
   std::function<void()> on_last_gone = {};
 
   void UpdateGauges() const;  // how many there are, in the metrics
+  // What a connection is told that there is no room for; counted, and as such only.
+  HttpReply RefuseConnection() const;
 };
 
 // What an exchange (http_exchange.h) asks of the session on whose connection it is.
