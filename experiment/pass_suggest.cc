@@ -65,7 +65,7 @@ void RecordStarted(Delta& delta) {
     *delta.mutable_status().mutable_start_time() = ToProto(delta.now());
   }
   if (CurrentCondition(delta.experiment()).type() != "Running") {
-    SetCondition("Running", "ExperimentRunning", "trials are running", delta);
+    SetCondition("Running", "ExperimentRunning", "the experiment is running", delta);
   }
 }
 

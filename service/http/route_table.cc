@@ -254,7 +254,10 @@ Status CheckPath(const Match& match) {
     const Status valid = parameter.name == "namespace"         ? ValidateNamespace(value)
                          : IsExperiment(match, parameter.name) ? ValidateExperimentName(value)
                                                                : absl::OkStatus();
-    if (!valid.ok()) return BadField(parameter.name, Message(valid));
+    if (valid.ok()) continue;
+    // Which begins with what it is of, as the field does.
+    const std::string reason = Message(valid);
+    return BadField(parameter.name, reason.substr(reason.find('"')));
   }
   return absl::OkStatus();
 }
