@@ -295,7 +295,7 @@ class QueueController : public Controller {
         if (!entry.again) due += result->requeue_after;
         break;
       case PassOutcome::kLost:
-        LoseLocked(key, entry, absl::AbortedError(Message(result.status())));
+        entry.lost = absl::AbortedError(Message(result.status()));
         reconciler_->ReleaseOwnership(key);
         break;
       case PassOutcome::kDeleted: entry.ended = entry.deleted = true; break;
@@ -307,6 +307,7 @@ class QueueController : public Controller {
               {{"experiment", ToString(key)}, {"error", entry.last_error}});
         }
     }
+    if (!entry.lost.ok()) NoteLost(key);  // the pass may have begun something meanwhile
     PlaceLocked(key, entry, due);
   }
 
@@ -350,13 +351,12 @@ class QueueController : public Controller {
     const MutexLock lock(mutex_);
     const auto found = entries_.find(claim.experiment);
     if (found == entries_.end() || found->second.epoch != claim.epoch) return;
-    LoseLocked(claim.experiment, found->second, why);
+    found->second.lost = why;
+    NoteLost(claim.experiment);
     PlaceLocked(claim.experiment, found->second, absl::InfiniteDuration());
   }
 
-  void LoseLocked(const ExperimentKey& key, OwnedExperiment& entry, Status why)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    entry.lost = std::move(why);
+  void NoteLost(const ExperimentKey& key) {
     if (!trial::RunsInCluster(options_.executor)) unowned_.AddLost(key);
   }
 

@@ -1,5 +1,6 @@
 #include "experiment/unowned_experiments.h"
 
+#include <optional>
 #include <utility>
 
 #include "absl/time/time.h"
@@ -10,22 +11,58 @@
 namespace shirabe::experiment {
 namespace {
 
-void StopStray(const AttemptKey& key, trial::Executor& executor) {
-  Log(LogLevel::kWarning, "stopping a program whose attempt another owner has ended",
-      {{"attempt", AttemptName(key)}});
-  executor.Stop(key, v1::USER, absl::ZeroDuration()).IgnoreError();  // tried again
+constexpr int kSearchEvery = 12;  // calls: once a minute, and at the first
+
+// None of an experiment that was deleted.
+StatusOr<std::set<AttemptKey>> OpenAttempts(const ExperimentKey& key, db::Store& store) {
+  std::set<AttemptKey> open;
+  const auto experiment = store.GetExperiment(key);
+  if (absl::IsNotFound(experiment.status())) return open;
+  RETURN_IF_ERROR(experiment.status());
+  ASSIGN_OR_RETURN(const auto attempts, store.ListAttempts({.experiment = key, .open_only = true}));
+  for (const auto& [attempt, revision] : attempts) {
+    open.insert({{key, attempt.trial()}, attempt.number()});
+  }
+  // That of a follow-up stands in the status.
+  v1::Attempt follow_up;
+  const std::string& text = experiment->record.status().shirabe().on_success().attempt();
+  if (!text.empty() && follow_up.ParseFromString(text)) {
+    open.insert({{key, kFollowUpNumber}, follow_up.number()});
+  }
+  return open;
 }
 
-// Of one attempt, if the store has it.
-StatusOr<std::vector<db::Versioned<v1::Attempt>>> RecordOf(const AttemptKey& key,
-                                                           db::Store& store) {
-  ASSIGN_OR_RETURN(auto attempts, store.ListAttempts({.experiment = key.trial.experiment,
-                                                      .trial = key.trial.number,
-                                                      .after_trial = key.trial.number,
-                                                      .after_number = key.number - 1,
-                                                      .limit = 1}));
-  if (!attempts.empty() && attempts[0].record.number() != key.number) attempts.clear();
-  return attempts;
+// The record of an attempt that has ended.
+std::optional<v1::Attempt> FindEndedAttempt(const AttemptKey& key, db::Store& store) {
+  const auto found = store.ListAttempts({.experiment = key.trial.experiment,
+                                         .trial = key.trial.number,
+                                         .after_trial = key.trial.number,
+                                         .after_number = key.number - 1,
+                                         .limit = 1});
+  if (!found.ok() || found->empty()) return std::nullopt;
+  const v1::Attempt& attempt = found->front().record;
+  if (attempt.number() != key.number || db::IsOpen(attempt)) return std::nullopt;
+  return attempt;
+}
+
+// True if something of it still runs.
+StatusOr<bool> StopEnded(const ExperimentKey& key, db::Store& store, trial::Executor& executor) {
+  // First what runs: an attempt is stored before it starts, should it be owned here by now.
+  const std::vector<trial::AttemptStatus> all = executor.Observe(key);
+  ASSIGN_OR_RETURN(const std::set<AttemptKey> open, OpenAttempts(key, store));
+  bool runs = false;
+  for (const trial::AttemptStatus& observed : all) {
+    if (observed.state != trial::AttemptStatus::State::kRunning) {
+      executor.Forget(observed.key);
+      continue;
+    }
+    runs = true;
+    if (open.contains(observed.key)) continue;
+    Log(LogLevel::kWarning, "stopping a program whose attempt another owner has ended",
+        {{"attempt", AttemptName(observed.key)}});
+    executor.Stop(observed.key, v1::USER, absl::ZeroDuration()).IgnoreError();  // tried again
+  }
+  return runs;
 }
 
 }  // namespace
@@ -47,17 +84,14 @@ void UnownedExperiments::Remove(const ExperimentKey& key) {
 }
 
 std::vector<ExperimentKey> UnownedExperiments::ClearUp(trial::Executor& executor) {
-  if (!std::exchange(searched_, true)) StopFound(executor);
-  std::set<ExperimentKey> reported, lost;
+  if (calls_++ % kSearchEvery == 0) {
+    executor.StopStrays([this](const AttemptKey& key) { return FindEndedAttempt(key, *store_); });
+  }
+  StopLost(executor);
+  std::set<ExperimentKey> reported;
   {
     const MutexLock lock(mutex_);
     reported = std::exchange(reported_, {});
-    lost = lost_;
-  }
-  for (const ExperimentKey& key : lost) {
-    if (StopLost(key, executor)) continue;
-    const MutexLock lock(mutex_);
-    lost_.erase(key);
   }
   std::vector<ExperimentKey> ended;
   for (const ExperimentKey& key : reported) {
@@ -71,31 +105,19 @@ std::vector<ExperimentKey> UnownedExperiments::ClearUp(trial::Executor& executor
   return ended;
 }
 
-// Only those of which the store says that they have ended: others may be of another process, with
-// another store, or wait for their owner.
-void UnownedExperiments::StopFound(trial::Executor& executor) {
-  for (const AttemptKey& key : executor.FindPrograms()) {
-    const auto found = RecordOf(key, *store_);
-    if (!found.ok() || found->empty() || db::IsOpen(found->front().record)) continue;
-    executor.Adopt({found->front().record});
-    StopStray(key, executor);
+// Until the first error of the store, which the others would wait for, too.
+void UnownedExperiments::StopLost(trial::Executor& executor) {
+  std::set<ExperimentKey> lost;
+  {
+    const MutexLock lock(mutex_);
+    lost = lost_;
   }
-}
-
-// True if something of it still runs.
-bool UnownedExperiments::StopLost(const ExperimentKey& key, trial::Executor& executor) {
-  bool runs = false;
-  for (const trial::AttemptStatus& observed : executor.Observe(key)) {
-    if (observed.state != trial::AttemptStatus::State::kRunning) {
-      executor.Forget(observed.key);
-      continue;
-    }
-    runs = true;
-    const auto found = RecordOf(observed.key, *store_);
-    if (!found.ok()) continue;
-    if (found->empty() || !db::IsOpen(found->front().record)) StopStray(observed.key, executor);
+  for (const ExperimentKey& key : lost) {
+    const auto runs = StopEnded(key, *store_, executor);
+    if (!runs.ok()) return;
+    const MutexLock lock(mutex_);
+    if (!*runs) lost_.erase(key);
   }
-  return runs;
 }
 
 }  // namespace shirabe::experiment

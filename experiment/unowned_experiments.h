@@ -28,17 +28,17 @@ class UnownedExperiments {
   // It is owned here again.
   void Remove(const ExperimentKey& key);
 
-  // To be called every few seconds. Stops programs whose attempts have ended in the store; the
-  // first call also looks for those that an earlier process has left. Removes the files of what was
-  // deleted. Returns experiments that have ended, whose next owner clears up.
+  // To be called every few seconds. Stops programs whose attempts have ended in the store: those of
+  // experiments that were lost, and now and then those that an earlier process has left; of a
+  // follow-up only the former, since nothing is stored of its earlier attempts. Removes the files
+  // of what was deleted. Returns experiments that have ended, whose next owner clears up.
   std::vector<ExperimentKey> ClearUp(trial::Executor& executor);
 
  private:
-  void StopFound(trial::Executor& executor);
-  bool StopLost(const ExperimentKey& key, trial::Executor& executor);
+  void StopLost(trial::Executor& executor);
 
   db::Store* const store_;
-  bool searched_ = false;
+  int calls_ = 0;  // of ClearUp
   Mutex mutex_;
   std::set<ExperimentKey> reported_ ABSL_GUARDED_BY(mutex_);
   std::set<ExperimentKey> lost_ ABSL_GUARDED_BY(mutex_);

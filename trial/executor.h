@@ -48,9 +48,10 @@ class Executor {
   // watched again, running or ended; the others are reported as kLost.
   virtual void Adopt(const std::vector<v1::Attempt>& open) = 0;
 
-  // Attempts whose programs run on this machine and keep their files in this home, whichever
-  // process has started them; none where programs run elsewhere.
-  virtual std::vector<AttemptKey> FindPrograms() { return {}; }
+  // Kills programs with files in this home that run on this machine, neither started nor adopted
+  // here, whose attempts have ended: `ended` gives the record of such a one.
+  using FindEnded = std::function<std::optional<v1::Attempt>(const AttemptKey&)>;
+  virtual void StopStrays(const FindEnded& /*ended*/) {}
 
   // Every attempt of the experiment that was started or adopted and not forgotten.
   virtual std::vector<AttemptStatus> Observe(const ExperimentKey& experiment) = 0;
@@ -115,13 +116,12 @@ struct ExecutorInfo {
 };
 // The same for a registered name; false for any other.
 bool RunsInCluster(const std::string& executor);
-
 inline constexpr char kAskedNode[] = "asked";  // where trials run that a caller runs
 
 // The executor of trials that a caller runs, which has asked for them and will tell their end
-// (ask-and-tell): to start one is to note it down, and to stop one is to say that it has ended.
-// Nothing is copied, read or removed. Called by the reconciler; thread-safe. It is not registered:
-// what an executor promises about programs does not hold of it.
+// (ask-and-tell): to start one is to note it down, and to stop one is to say that it has ended. No
+// file is touched. Called by the reconciler; thread-safe. Not registered: what an executor promises
+// about programs does not hold of it.
 class AskAndTellExecutor : public Executor {
  public:
   explicit AskAndTellExecutor(Clock* clock) : clock_(clock) {}

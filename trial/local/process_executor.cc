@@ -203,16 +203,24 @@ Status ProcessExecutor::Stop(const AttemptKey& key, v1::Cause why, absl::Duratio
 
 // ---- looking and forgetting ---------------------------------------------------------------------
 
-// trials/<namespace>/<experiment>/<trial>/<attempt>: its name and namespace say which it is.
-std::vector<AttemptKey> ProcessExecutor::FindPrograms() {
-  std::vector<AttemptKey> found;
+void ProcessExecutor::StopStrays(const FindEnded& ended) {
   for (const std::string& dir : RunningFolders(layout_.home())) {
+    // trials/<namespace>/<experiment>/<trial>/<attempt>
     const std::vector<std::string> parts = absl::StrSplit(dir, '/');
     if (parts.size() < 4) continue;
     const auto key = ParseAttemptName(parts.back(), parts[parts.size() - 4]);
-    if (key && ValidateKey(*key).ok() && layout_.Paths(*key).dir == dir) found.push_back(*key);
+    if (!key || !ValidateKey(*key).ok() || layout_.Paths(*key).dir != dir) continue;
+    if (attempts_.Knows(*key)) continue;
+    const auto record = ended(*key);
+    if (!record) continue;
+    // Its id says whether that is its record.
+    const AttemptProcess found = FindAttemptProcess(dir, AttemptId(*key, record->token()));
+    if (found.state != AttemptProcess::State::kRunning || !found.pidfd.valid()) continue;
+    Log(LogLevel::kWarning,
+        "stopping a program that an earlier process left: its attempt has ended",
+        {{"attempt", AttemptName(*key)}});
+    SendStop(found.pidfd, absl::ZeroDuration()).IgnoreError();  // looked at again
   }
-  return found;
 }
 
 std::vector<AttemptStatus> ProcessExecutor::Observe(const ExperimentKey& experiment) {

@@ -34,7 +34,7 @@ class ProcessExecutor : public Executor {
   Status Start(const AttemptRequest& request) override;
   Status Stop(const AttemptKey& key, v1::Cause why, absl::Duration grace) override;
   void Adopt(const std::vector<v1::Attempt>& open) override;
-  std::vector<AttemptKey> FindPrograms() override;
+  void StopStrays(const FindEnded& ended) override;
   std::vector<AttemptStatus> Observe(const ExperimentKey& experiment) override;
   void Forget(const AttemptKey& key) override;
   Status RemoveFiles(const ExperimentKey& experiment, int64_t trial) override;
