@@ -2,6 +2,7 @@
 
 #include <malloc.h>
 
+#include <iterator>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -73,7 +74,6 @@ void ExperimentOwner::Run(std::stop_token stop) {
       ready_ = ready_ || looked.ok();
     }
     if (looked.ok()) {
-      NoteAnswer();
       TryOwn();
       GiveBack();
       ReleaseFreeMemory();
@@ -90,6 +90,7 @@ void ExperimentOwner::Run(std::stop_token stop) {
 Status ExperimentOwner::Refresh() {
   Asking();
   ASSIGN_OR_RETURN(const auto changes, client_->Changes(revision_));
+  NoteAnswer();
   const size_t known = wanted_.size();
   std::set<ExperimentKey> changed;
   for (const db::Change& change : changes) {
@@ -104,6 +105,7 @@ Status ExperimentOwner::Refresh() {
     Asking();
     const auto experiment = client_->GetExperiment(key);
     if (!experiment.ok() && !absl::IsNotFound(experiment.status())) return experiment.status();
+    NoteAnswer();
     if (experiment.ok() && experiment::NeedsOwner(*experiment)) wanted_.insert(key);
   }
   if (wanted_.size() > known) try_at_ = absl::ZeroDuration();  // a new one need not wait
@@ -111,15 +113,18 @@ Status ExperimentOwner::Refresh() {
   return absl::OkStatus();
 }
 
-// Where the store was away, for us at least, an experiment that another process runs would go from
-// it to us only because we come first, and its trials would begin again.
-void ExperimentOwner::NoteAnswer() {
+// After each question that the store has answered: false if it was away before, for us at least. An
+// experiment that another process runs would then go from it to us only because we come first, and
+// its trials would begin again.
+bool ExperimentOwner::NoteAnswer() {
   const absl::Duration now = clock_->Monotonic();
-  if (now - std::exchange(answered_at_, now) > kSlowAnswer) owners_until_ = now + kOwnersReturn;
+  const bool away = now - std::exchange(answered_at_, now) > kSlowAnswer;
+  if (away) owners_until_ = now + kOwnersReturn;
+  return !away;
 }
 
 // Those that another process owns are tried again: it may die, or end. What else keeps one from
-// being owned is the store's.
+// being owned is the store's; where that is away the rest wait, too.
 void ExperimentOwner::TryOwn() {
   const absl::Duration now = clock_->Monotonic();
   if (now < owners_until_ || (!wanted_.empty() && now < try_at_)) return;
@@ -127,19 +132,17 @@ void ExperimentOwner::TryOwn() {
   std::string error;
   ExperimentKey failed;
   for (auto it = wanted_.begin(); it != wanted_.end();) {
-    answered_at_ = clock_->Monotonic();
     const Status own = controller_->Own(*it);
     if (own.ok()) Log(LogLevel::kInfo, "runs an experiment", {{"experiment", ToString(*it)}});
-    if (own.ok() || absl::IsNotFound(own)) {
-      it = wanted_.erase(it);
-      continue;
-    }
-    if (!absl::IsAlreadyExists(own)) {
+    if (!own.ok() && !absl::IsNotFound(own) && !absl::IsAlreadyExists(own)) {
       error = Message(own);
       failed = *it;
     }
-    held = true;
-    ++it;
+    const bool answered = !absl::IsUnavailable(own) && NoteAnswer();
+    const bool done = own.ok() || absl::IsNotFound(own);
+    held = held || !done;
+    it = done ? wanted_.erase(it) : std::next(it);
+    if (!answered) break;
   }
   if (held) try_at_ = clock_->Monotonic() + kRetryAfter;
   const MutexLock lock(mutex_);
@@ -164,6 +167,7 @@ void ExperimentOwner::GiveBack() {
     // made again under its name, of which Look made nothing while the old one was ours.
     const auto experiment = client_->GetExperiment(key);
     const bool gone = absl::IsNotFound(experiment.status());
+    if (gone || experiment.ok()) NoteAnswer();
     if (gone || (over.ok() && experiment.ok() && !experiment::NeedsOwner(*experiment))) continue;
     wanted_.insert(key);
     if (over.ok()) try_at_ = absl::ZeroDuration();

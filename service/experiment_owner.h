@@ -32,7 +32,7 @@ class ExperimentOwner {
   void Run(std::stop_token stop);
   void Asking();
   Status Refresh();
-  void NoteAnswer();
+  bool NoteAnswer();
   void TryOwn();
   void GiveBack();
   void ReleaseFreeMemory();
