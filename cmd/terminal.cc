@@ -1,5 +1,6 @@
 #include "cmd/terminal.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <sys/ioctl.h>
 #include <sys/signalfd.h>
@@ -11,6 +12,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "base/file_io.h"
 #include "cmd/options.h"
 
 namespace shirabe::cmd {
@@ -46,6 +48,9 @@ const char* EscapeOf(Style style) {
     default: return "0";
   }
 }
+
+// Whose end is told by SIGHUP.
+bool HasTerminal() { return Fd(open("/dev/tty", O_RDONLY | O_CLOEXEC | O_NOCTTY)).valid(); }
 
 sigset_t InterruptSet() {
   sigset_t set;
@@ -118,8 +123,7 @@ bool SleepUninterrupted(absl::Duration time) {
   return true;
 }
 
-Interrupts::Interrupts(Hangup hangup)
-    : reloads_(hangup == Hangup::kReloads && !StderrIsTerminal()) {
+Interrupts::Interrupts(Hangup hangup) : reloads_(hangup == Hangup::kReloads && !HasTerminal()) {
   const sigset_t set = InterruptSet();
   pthread_sigmask(SIG_BLOCK, &set, nullptr);
   fd_ = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);

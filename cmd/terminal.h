@@ -48,7 +48,7 @@ class Interrupts {
  public:
   enum class Hangup {
     kEnds,
-    kReloads,  // not counted, unless there is a terminal, whose end it may mean: see TakeHangup
+    kReloads,  // not counted, unless it may mean the end of a terminal: see TakeHangup
   };
   explicit Interrupts(Hangup hangup = Hangup::kEnds);
   ~Interrupts();

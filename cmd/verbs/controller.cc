@@ -371,8 +371,8 @@ StatusOr<int> Controller(const Arguments& arguments) {
                   "answered. With -n only that namespace is looked at. Tokens of the cluster for "
                   "the audience shirabe may do here what RBAC lets them do to Experiments; the "
                   "token file (made where it is missing) has an administrator's token, and lines "
-                  "`user NAMESPACE TOKEN` and `metrics TOKEN`; it is read at the start and on "
-                  "SIGHUP.");
+                  "`user NAMESPACE TOKEN` and `metrics TOKEN`; it is read at the start and, "
+                  "where there is no terminal, on SIGHUP.");
   AddControllerFlags(options, &flags);
   options.Arguments("nothing", nullptr, 0, 0);
   AddGlobals(options, &globals);

@@ -90,7 +90,7 @@ StatusOr<int> Serve(const Arguments& arguments) {
       "are given --server. SIGTERM ends it; the trials run on, and the next server "
       "takes them up. The token file (made where it is missing) has an "
       "administrator's token, and lines `user NAMESPACE TOKEN` and `metrics TOKEN`; it is read at "
-      "the start and on SIGHUP.");
+      "the start and, where there is no terminal, on SIGHUP.");
   AddListenOptions(options, &flags.listen_options);
   options.Flag("--insecure", &flags.insecure, "no token; on loopback only");
   options.Text("--gpus", &flags.gpus, "LIST",

@@ -18,6 +18,7 @@ class CheckedSource : public PieceSource {
   CheckedSource(const Call& call, std::unique_ptr<PieceSource> source, Quota::Share share)
       : tokens_(*call.context.tokens),
         clock_(*call.context.clock),
+        principal_(call.principal),
         authorization_(call.request.Header("authorization")),
         peer_(call.request.peer),
         checked_(clock_.Monotonic()),
@@ -27,9 +28,9 @@ class CheckedSource : public PieceSource {
   StatusOr<Piece> Next() override {
     const absl::Duration now = clock_.Monotonic();
     if (now - checked_ >= kCheckAgain) {
-      const Status known = tokens_.Check(authorization_, peer_).status();
-      if (absl::IsUnauthenticated(known) || absl::IsPermissionDenied(known)) return known;
-      if (known.ok()) checked_ = now;
+      const Status same = CheckCaller();
+      if (absl::IsUnauthenticated(same) || absl::IsPermissionDenied(same)) return same;
+      if (same.ok()) checked_ = now;
     }
     return source_->Next();
   }
@@ -37,8 +38,17 @@ class CheckedSource : public PieceSource {
   absl::Duration Poll() const override { return std::min(source_->Poll(), kCheckAgain); }
 
  private:
+  // That the token is still that of who began to follow: it may be given to another, or, as one
+  // that is unknown may be a trial's, seem to be.
+  Status CheckCaller() const {
+    ASSIGN_OR_RETURN(const Principal now, tokens_.Check(authorization_, peer_));
+    if (now.role == principal_.role && now.ns == principal_.ns) return absl::OkStatus();
+    return absl::PermissionDeniedError("this token is another caller's by now");
+  }
+
   const Tokens& tokens_;
   Clock& clock_;
+  const Principal principal_;
   const std::string authorization_;
   const std::string peer_;
   absl::Duration checked_;

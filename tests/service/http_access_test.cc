@@ -5,6 +5,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/time/clock.h"
 #include "service/common/authorization.h"
+#include "service/http/event_stream.h"
 #include "tests/service/http_fixture.h"
 
 namespace shirabe::service {
@@ -45,6 +46,42 @@ TEST_F(HttpAccessTest, NothingButWhatIsOpenAnswersWithoutAToken) {
     EXPECT_THAT(reply.headers, testing::Contains(testing::Pair("WWW-Authenticate", "Bearer")));
     EXPECT_THAT(reply.body, Not(HasSubstr("secret"))) << route.id;
   }
+}
+
+// A stream goes on for hours: its token may be taken away meanwhile, or given to another caller,
+// or, once it is unknown, be taken for one of an attempt.
+TEST_F(HttpAccessTest, AStreamEndsWhenItsTokenIsAnotherCallers) {
+  class Endless : public PieceSource {
+    StatusOr<Piece> Next() override { return Piece{": here\n\n"}; }
+  };
+  constexpr char kToken[] = "0123456789abcdef0123456789abcdef";
+  const std::string path = testing::TempDir() + absl::StrCat("stream-tokens-", getpid());
+  const auto write = [&](const std::string& line) {
+    CHECK(WriteFileAtomic(path, absl::StrCat(kAdminToken, "\n", line, "\n")).ok());
+    CHECK(chmod(path.c_str(), 0600) == 0);
+  };
+  for (const std::string then : {"", "user b TOKEN", "metrics TOKEN", "user a TOKEN"}) {
+    write(absl::StrCat("user a ", kToken));
+    Tokens tokens = *Tokens::Load(path);
+    ManualClock clock;
+    HttpContext context = http_.context();
+    context.tokens = &tokens;
+    context.clock = &clock;
+    HttpRequest request;
+    request.headers.emplace_back("authorization", absl::StrCat("Bearer ", kToken));
+    const service::Call call{.request = request,
+                             .context = context,
+                             .principal = *tokens.Check(request.Header("authorization"), "")};
+    auto reply = Follow(call, std::make_unique<Endless>());
+    ASSERT_TRUE(reply.ok()) << reply.status();
+    EXPECT_TRUE(reply->source->Next().ok());
+    write(absl::StrReplaceAll(then, {{"TOKEN", kToken}}));
+    ASSERT_TRUE(tokens.Reload().ok());
+    clock.Advance(absl::Seconds(31));
+    const Status next = reply->source->Next().status();
+    EXPECT_EQ(absl::IsPermissionDenied(next), then != "user a TOKEN") << then << next;
+  }
+  std::filesystem::remove(path);
 }
 
 TEST_F(HttpAccessTest, AWrongTokenGetsNowhere) {
