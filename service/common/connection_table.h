@@ -63,7 +63,7 @@ class ConnectionTable {
   enum class ConnectionSlot {
     kNone,  // there is no room for it
     kTable,
-    kReserve,  // only to ask whether the server lives
+    kReserve,  // only to ask how the server is
   };
   enum class ConnectionState {
     kUnknown,  // has shown no token that we know

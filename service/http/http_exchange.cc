@@ -72,11 +72,7 @@ Task<std::optional<HttpReply>> Exchange::Answer(const RequestHead& head) {
   keep_alive_ = head.keep_alive && options_.may_stay;
   chunked_ = head.http_1_1;
   class_ = options_.host->router->Classify(request_);
-  if (!options_.may_stay && !class_.when_full) {
-    keep_alive_ = false;
-    chunked_ = false;
-    co_return options_.host->RefuseConnection();
-  }
+  if (!options_.may_stay && !class_.when_full) co_return options_.host->RefuseConnection();
   if (const Status problem = Admit(head); !problem.ok()) co_return Refusal(problem);
   if (class_.refusal.ok()) {
     const std::optional<Status> received = co_await Receive(head);

@@ -44,7 +44,7 @@ class Session : public TrackedConnection,
   HttpConnection connection_;
   SessionHost& host_;
   const std::string peer_;
-  bool reserved_ = false;               // there only to ask whether the server lives
+  bool reserved_ = false;               // there only to ask how the server is
   bool known_ = false;                  // has shown a token that we know
   bool idle_ = true;                    // nothing of a request has come in
   bool watched_ = false;                // for the other side's end

@@ -257,7 +257,8 @@ Status CheckPath(const Match& match) {
     if (valid.ok()) continue;
     // Which begins with what it is of, as the field does.
     const std::string reason = Message(valid);
-    return BadField(parameter.name, reason.substr(reason.find('"')));
+    const size_t quote = reason.find('"');
+    return BadField(parameter.name, quote == std::string::npos ? reason : reason.substr(quote));
   }
   return absl::OkStatus();
 }

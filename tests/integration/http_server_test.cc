@@ -274,6 +274,13 @@ TEST_F(HttpServerTest, AnswersWhetherItLivesWhenAllSeatsAreTaken) {
   const WireReply reply = third.ReadReply();
   EXPECT_EQ(reply.status, 503);
   EXPECT_THAT(reply.head, HasSubstr("Retry-After"));
+  // A scraper sees it, and not as an error of the server.
+  Wire scraper(port());
+  ASSERT_TRUE(scraper.Send(Request("GET /metrics")));
+  const WireReply metrics = scraper.ReadReply();
+  EXPECT_EQ(metrics.status, 200);
+  EXPECT_THAT(metrics.body, HasSubstr("shirabe_http_connections_refused_total 1\n"));
+  EXPECT_THAT(metrics.body, testing::Not(HasSubstr("code=\"503\"")));
   shutdown(first.fd(), SHUT_RDWR);
   EXPECT_TRUE(Eventually([&] { return Answers(); }));
 }

@@ -172,6 +172,32 @@ TEST_F(StoreMetricsTest, CountsAttemptsByTheirEnd) {
   EXPECT_EQ(Value("shirabe_metric_ingest_points_total", {"a"}), 2);
 }
 
+// Days before a notification is given up.
+TEST_F(StoreMetricsTest, CountsEndpointsThatTakeNothing) {
+  const auto store = Make();
+  http_.Create("a", "one");
+  db::Store& records = http_.client().store();
+  const auto write = [&](const std::string& error, int64_t pending) {
+    const auto lease = records.GetLease({"a", "one"});
+    auto experiment = *records.GetExperiment({"a", "one"});
+    v1::ShirabeStatus& status = *experiment.record.mutable_status()->mutable_shirabe();
+    status.clear_notifications();
+    v1::NotificationStatus& endpoint = *status.add_notifications();
+    endpoint.set_error(error);
+    endpoint.set_pending(pending);
+    db::Batch batch{.experiment = {"a", "one"}};
+    if (lease.ok() && lease->epoch() > 0) batch.epoch = lease->epoch();
+    batch.put = {experiment.record, experiment.revision};
+    const auto committed = records.Commit(batch);
+    ASSERT_TRUE(committed.ok()) << committed.status();
+    Text();
+  };
+  write("HTTP 500", 2);
+  EXPECT_EQ(Value("shirabe_notifications_failing", {"a"}), 1);
+  write("", 1);  // under way
+  EXPECT_EQ(Value("shirabe_notifications_failing", {"a"}), 0);
+}
+
 // A replica that waits to lead.
 TEST_F(StoreMetricsTest, OfTheProcessAloneItSaysNothingOfTheStore) {
   const auto store = Make(/*process_only=*/true);
