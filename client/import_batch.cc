@@ -14,6 +14,7 @@
 #include "base/text/json_text.h"
 #include "base/text/number.h"
 #include "base/timestamp.h"
+#include "experiment/annotations.h"
 #include "experiment/conditions.h"
 #include "experiment/spec/objective_value.h"
 #include "experiment/spec/parse_spec.h"
@@ -116,6 +117,12 @@ v1::Cause CauseOf(v1::TrialPhase phase) {
   }
 }
 
+std::string NoteFrom(const std::string& text, size_t max) {
+  if (text.size() <= max) return Printable(text);
+  const std::string cut = "…";
+  return Printable(text.substr(0, max - cut.size())) + cut;
+}
+
 void SetTimes(const ImportedTrial& from, absl::Time now, v1::Trial& trial) {
   const absl::Time end = from.end == absl::InfinitePast() ? now : from.end;
   const absl::Time start = from.start == absl::InfinitePast() ? end : std::min(from.start, end);
@@ -216,6 +223,7 @@ void Finish(const Imported& imported, absl::Time now, v1::Experiment& experiment
   AddCondition("Succeeded", message, now, status);
   *status.mutable_start_time() = ToProto(now);
   *status.mutable_completion_time() = ToProto(now);
+  status.mutable_shirabe()->set_note(NoteFrom(imported.note, experiment::kMaxNoteBytes));
   v1::Actor& by = *status.mutable_shirabe()->mutable_created_by();
   by = imported.actor;
   *by.mutable_time() = ToProto(now);
@@ -246,6 +254,7 @@ Status Builder::Add(const ImportedTrial& from) {
   trial.set_phase(from.phase);
   trial.set_reason("Imported");
   trial.set_message(from.message);
+  trial.set_note(NoteFrom(from.note, experiment::kMaxTrialNoteBytes));
   trial.set_attempts(1);
   trial.set_failures(from.phase == v1::TRIAL_FAILED ? 1 : 0);
   SetTimes(from, now, trial);

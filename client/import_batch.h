@@ -30,6 +30,7 @@ struct ImportedTrial {
   std::string message;
   absl::Time start = absl::InfinitePast();  // where it is known
   absl::Time end = absl::InfinitePast();
+  std::string note = {};  // what else is known of it, for people; cut to what a note may hold
 };
 
 struct Imported {
@@ -41,6 +42,7 @@ struct Imported {
   std::vector<ImportedTrial> trials;
   // Of spec.shirabe: additionalObjectives, constraints and space, where there are any.
   nlohmann::ordered_json further = nlohmann::ordered_json::object();
+  std::string note = {};           // of the experiment, as that of a trial
   std::vector<std::string> notes;  // what was left out, in words
   v1::Actor actor = {};            // who imports it; never from the wire
   std::string namespace_uid = {};  // of the namespace it goes to; "" = not known

@@ -208,6 +208,7 @@ v1::ImportRequest::Trial ToWire(const ImportedTrial& trial) {
   }
   wire.set_phase(trial.phase);
   wire.set_message(trial.message);
+  wire.set_note(trial.note);
   if (trial.start != absl::InfinitePast()) *wire.mutable_start() = ToProto(trial.start);
   if (trial.end != absl::InfinitePast()) *wire.mutable_end() = ToProto(trial.end);
   return wire;
@@ -222,6 +223,7 @@ ImportedTrial FromWire(const v1::ImportRequest::Trial& wire) {
   }
   trial.phase = wire.phase();
   trial.message = wire.message();
+  trial.note = wire.note();
   if (wire.has_start()) trial.start = FromProto(wire.start());
   if (wire.has_end()) trial.end = FromProto(wire.end());
   return trial;
@@ -242,6 +244,7 @@ v1::ImportRequest ToWire(const std::string& ns, const Imported& imported) {
   request.set_objective(JsonText(imported.objective));
   request.set_parameters(JsonText(imported.parameters));
   if (!imported.further.empty()) request.set_further(JsonText(imported.further));
+  request.set_note(imported.note);
   if (!imported.actor.name().empty()) *request.mutable_actor() = imported.actor;
   for (const ImportedTrial& trial : imported.trials) *request.add_trials() = ToWire(trial);
   return request;
@@ -254,6 +257,7 @@ StatusOr<Imported> FromWire(const v1::ImportRequest& request) {
   if (!request.further().empty()) {
     ASSIGN_OR_RETURN(imported.further, ReadJson("further", request.further()));
   }
+  imported.note = request.note();
   for (const v1::ImportRequest::Trial& wire : request.trials()) {
     if (!v1::TrialPhase_IsValid(wire.phase()) || !IsTerminal(wire.phase())) {
       return absl::InvalidArgumentError(

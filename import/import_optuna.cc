@@ -9,6 +9,7 @@
 #include "base/text/json_text.h"
 #include "base/text/number.h"
 #include "db/sqlite/sqlite.h"
+#include "experiment/annotations.h"
 #include "experiment/spec/spec_limits.h"
 #include "import/import_readers.h"
 #include "import/optuna_space.h"
@@ -21,6 +22,8 @@
 //   trial_values(trial_id, objective, value[, value_type])
 //   trial_intermediate_values(trial_id, step, intermediate_value[, intermediate_value_type])
 //   study_system_attributes(study_id, key, value_json): study:metric_names
+//   study_user_attributes(study_id, key, value_json)
+//   trial_user_attributes(trial_id, key, value_json)
 //   trial_system_attributes(trial_id, key, value_json): constraints, constraints:NAME
 // The value types are FINITE, INF_POS, INF_NEG and (intermediate only) NAN.
 
@@ -29,7 +32,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr char kMetric[] = "value";  // Optuna's objective has no name of its own
+constexpr size_t kMaxNotes = 1 << 20;  // bytes in all, of a request that a server takes
+constexpr char kMetric[] = "value";    // Optuna's objective has no name of its own
 
 struct Study {
   int64_t id = 0;
@@ -55,6 +59,7 @@ class Reader {
   Status ReadValues(const Study& study, const std::vector<Objective>& objectives);
   Status ReadConstraints(const Study& study, const std::vector<Objective>& objectives,
                          client::Imported& imported);
+  Status ReadUserAttributes(const Study& study, client::Imported& imported);
   Status ReadTrials(const Study& study, client::Imported& imported);
   Status ReadParameters(const Study& study);
   Status ReadPoints(const Study& study, const std::vector<Objective>& objectives,
@@ -262,6 +267,49 @@ Status Reader::ReadConstraints(const Study& study, const std::vector<Objective>&
   return absl::OkStatus();
 }
 
+// set_user_attr of a study and of its trials: lines of their notes.
+Status Reader::ReadUserAttributes(const Study& study, client::Imported& imported) {
+  size_t left = kMaxNotes;
+  int64_t left_out = 0;
+  const auto add = [&](const db::Statement& row, size_t max, std::string& note) {
+    const std::string line = absl::StrCat("- ", row.Text(1), ": ", row.Text(2), "\n");
+    if (note.size() + line.size() > max || line.size() > left) {
+      ++left_out;
+      return;
+    }
+    note += line;
+    left -= line.size();
+  };
+  if (HasTable("study_user_attributes")) {
+    auto rows = file_->Prepare(
+        "SELECT 0, key, value_json FROM study_user_attributes WHERE study_id = ? ORDER BY key");
+    rows.Bind(study.id);
+    for (;;) {
+      ASSIGN_OR_RETURN(const bool more, rows.Step());
+      if (!more) break;
+      add(rows, experiment::kMaxNoteBytes, imported.note);
+    }
+  }
+  if (HasTable("trial_user_attributes")) {
+    auto rows = file_->Prepare(
+        "SELECT a.trial_id, a.key, a.value_json FROM trial_user_attributes a JOIN trials t"
+        " ON t.trial_id = a.trial_id WHERE t.study_id = ? ORDER BY a.trial_id, a.key");
+    rows.Bind(study.id);
+    for (;;) {
+      ASSIGN_OR_RETURN(const bool more, rows.Step());
+      if (!more) break;
+      const auto trial = trials_.find(rows.Int(0));
+      if (trial == trials_.end()) continue;
+      add(rows, experiment::kMaxTrialNoteBytes, trial->second.note);
+    }
+  }
+  if (left_out > 0) {
+    imported.notes.push_back(
+        absl::StrCat(left_out, " user attributes are left out: notes have no room for them"));
+  }
+  return absl::OkStatus();
+}
+
 StatusOr<client::Imported> Reader::Read(const Study& study) {
   trials_.clear();
   space_ = {};
@@ -282,6 +330,7 @@ StatusOr<client::Imported> Reader::Read(const Study& study) {
   RETURN_IF_ERROR(ReadParameters(study));
   RETURN_IF_ERROR(ReadValues(study, objectives));
   RETURN_IF_ERROR(ReadConstraints(study, objectives, imported));
+  RETURN_IF_ERROR(ReadUserAttributes(study, imported));
   std::vector<OptunaSpace::Values> trials;
   for (const auto& [id, trial] : trials_) {
     const bool failed = trial.phase == v1::TRIAL_FAILED;

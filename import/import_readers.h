@@ -13,10 +13,11 @@ namespace shirabe::import {
 // An SQLite file of Optuna (2.0 and later): the studies of this name, or all of them (""). The
 // objectives have the names of Study.set_metric_names, else value, or value_0, value_1, …; what a
 // trial says of its constraints becomes metrics constraint.NAME that must be at most 0. Pruned
-// trials are early-stopped ones, but for those that seem to be better than the study's best. A
-// parameter that some trials have and others have not gets a condition, if the values of one that
-// was suggested before it tell which do; else it is left out, as Optuna's own intersection does it.
-// `place`: the file, or its address sqlite:///FILE.
+// trials are early-stopped ones, but for those that seem to be better than the study's best. User
+// attributes become the notes of the study and its trials. A parameter that some trials have and
+// others have not gets a condition, if the values of one that was suggested before it tell which
+// do; else it is left out, as Optuna's own intersection does it. `place`: the file, or its address
+// sqlite:///FILE.
 StatusOr<std::vector<client::Imported>> ReadOptuna(const std::string& place,
                                                    const std::string& study);
 

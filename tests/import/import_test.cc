@@ -8,6 +8,7 @@
 #include "absl/strings/str_replace.h"
 #include "client/local_client.h"
 #include "client/wire_format.h"
+#include "experiment/annotations.h"
 #include "experiment/conditions.h"
 #include "experiment/submission.h"
 #include "import/import_readers.h"
@@ -199,6 +200,44 @@ INSERT INTO trial_system_attributes VALUES (1, 'constraints', '[-1.0, 0.0]'),
   EXPECT_THAT(front.trials(0).values(), ElementsAre(0.9, 40));
   EXPECT_THAT(front.trials(1).values(), ElementsAre(0.8, 10));
   EXPECT_EQ(experiment->status().current_optimal_trial().objective(), 0.9);
+}
+
+// What programs keep there of a study and its trials is not lost; it is text of any kind and size.
+TEST_F(ImportTest, UserAttributesOfOptunaBecomeNotes) {
+  const std::string path = Sqlite("optuna.db", std::string(kOptunaTables) + kOptunaRows + R"sql(
+CREATE TABLE study_user_attributes (study_id INTEGER, key TEXT, value_json TEXT);
+INSERT INTO study_user_attributes VALUES (1, 'people', '["Akiba"]'), (2, 'of', '"another"');
+CREATE TABLE trial_user_attributes (trial_id INTEGER, key TEXT, value_json TEXT);
+INSERT INTO trial_user_attributes VALUES (1, 'seed', '7'), (1, 'commit', '"ab' || char(27) || 'c"'),
+  (99, 'of', '"another"'), (2, 'log', replace(hex(zeroblob(2500)), '00', 'é')), (2, 'seed', '8');
+)sql");
+  auto studies = ReadOptuna(path, "");
+  ASSERT_TRUE(studies.ok()) << studies.status();
+  // As it comes over the wire, too.
+  auto sent = client::FromWire(client::ToWire("default", (*studies)[0]));
+  ASSERT_TRUE(sent.ok()) << sent.status();
+  const auto client = Store(*sent);
+  const ExperimentKey key{"default", "my-study-1"};
+  EXPECT_EQ(client->GetExperiment(key)->status().shirabe().note(), "- people: [\"Akiba\"]\n");
+  EXPECT_EQ(client->GetTrial({key, 1})->note(), "- commit: \"ab c\"\n- seed: 7\n");
+  EXPECT_EQ(client->GetTrial({key, 2})->note(), "- seed: 8\n");
+  EXPECT_THAT((*studies)[0].notes, testing::Contains(HasSubstr("1 user attributes are left out")));
+}
+
+// Another client may send any.
+TEST_F(ImportTest, ANoteThatIsTooLongIsCut) {
+  const std::string path = Sqlite("optuna.db", std::string(kOptunaTables) + kOptunaRows);
+  auto studies = ReadOptuna(path, "");
+  client::Imported& study = (*studies)[0];
+  study.note = std::string(1 << 20, 'n');
+  for (int i = 0; i < 3000; ++i) study.trials[0].note += "é";
+  const auto client = Store(study);
+  const ExperimentKey key{"default", "my-study-1"};
+  const std::string note = client->GetExperiment(key)->status().shirabe().note();
+  EXPECT_EQ(note.size(), experiment::kMaxNoteBytes);
+  const std::string of_trial = client->GetTrial({key, 1})->note();
+  EXPECT_LE(of_trial.size(), experiment::kMaxTrialNoteBytes);
+  EXPECT_THAT(of_trial, testing::EndsWith("…"));
 }
 
 // As Optuna's tutorial of conditional parameters has it: a classifier, what each kind has, and as
