@@ -231,7 +231,15 @@ class Collector {
   std::vector<TemplatePod> found_;
 };
 
-Status NoSuchContainer(const std::string& name, const std::vector<TemplatePod>& all) {
+Status NoSuchContainer(const Value& object, const std::string& name,
+                       const std::vector<TemplatePod>& all) {
+  const Value* kind = FindField(object.struct_value(), "kind");
+  if (all.empty() && kind != nullptr && kind->string_value() == "TrainJob") {
+    return InvalidField(kTrialSpecPath,
+                        "is a TrainJob, whose containers are in a runtime of a cluster: apply it "
+                        "there (`shirabe controller` runs it); to run on this machine, write a Job "
+                        "with spec.template.spec.containers");
+  }
   if (all.empty()) {
     return InvalidField(kTrialSpecPath,
                         "holds no containers; write a Job with spec.template.spec.containers");
@@ -300,7 +308,7 @@ StatusOr<TemplatePod> FindPod(const Value& object, const std::string& primary_co
   for (const TemplatePod& pod : all) {
     if (ContainerName(*pod.container.fields) == primary_container) named.push_back(pod);
   }
-  if (named.empty()) return NoSuchContainer(primary_container, all);
+  if (named.empty()) return NoSuchContainer(object, primary_container, all);
   if (named.size() == 1) return named[0];
   return InvalidField(named[1].container.path,
                       absl::StrCat("a second container named \"", primary_container,

@@ -4,7 +4,6 @@
 #include <filesystem>
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/printable.h"
@@ -22,7 +21,6 @@
 #include "experiment/conditions.h"
 #include "experiment/spec/experiment_from_flags.h"
 #include "experiment/spec/local_support.h"
-#include "proto/shirabe/v1/collector_traits.h"
 #include "suggestion/remote/remote_algorithm_table.h"
 #include "trial/node_slots.h"
 #include "view/best_trial.h"
@@ -191,17 +189,6 @@ void WarnOfThisMachine(const v1::Experiment& experiment, const client::Execution
     Warn(
         "spec.shirabe.budget.maxCost keeps nothing here: this machine has no price; give it one "
         "with --nodes FILE");
-  }
-  const v1::MetricsCollectorSpec& collector = spec.metrics_collector_spec();
-  const std::string& path = collector.source().file_system_path().path();
-  const v1::CollectorTraits& traits = v1::TraitsOf(collector);
-  const bool shared = !absl::StrContains(path, "$(SHIRABE_") && !path.empty();
-  if (v1::ReadsPath(traits) && shared && spec.parallel_trial_count() > 1) {
-    Warn(absl::StrCat("spec.metricsCollectorSpec.source.fileSystemPath.path: ", path, " is one ",
-                      traits.directory().empty() ? "file" : "folder", " for ",
-                      spec.parallel_trial_count(),
-                      " trials at the same time on this machine, which would count each other's "
-                      "values: $(SHIRABE_OUTPUT_DIR)/… is one for each"));
   }
 }
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
@@ -49,6 +50,22 @@ std::string CollectorsOfProcesses() {
   const std::string last = names.back();
   names.pop_back();
   return absl::StrCat(absl::StrJoin(names, ", "), " or ", last);
+}
+
+// In a cluster every pod has a file system of its own.
+void AddSharedPath(const v1::ExperimentSpec& spec, std::vector<Finding>& findings) {
+  const v1::MetricsCollectorSpec& collector = spec.metrics_collector_spec();
+  const std::string& path = collector.source().file_system_path().path();
+  const v1::CollectorTraits& traits = v1::TraitsOf(collector);
+  const bool shared = !absl::StrContains(path, "$(SHIRABE_") && !path.empty();
+  if (!v1::ReadsPath(traits) || !shared || spec.parallel_trial_count() <= 1) return;
+  findings.push_back(
+      {.warning = true,
+       .path = "spec.metricsCollectorSpec.source.fileSystemPath.path",
+       .message = absl::StrCat(path, " is one ", traits.directory().empty() ? "file" : "folder",
+                               " for ", spec.parallel_trial_count(),
+                               " trials at the same time on this machine, which would count each "
+                               "other's values: $(SHIRABE_OUTPUT_DIR)/… is one for each")});
 }
 
 }  // namespace
@@ -141,6 +158,7 @@ std::vector<Finding> FindIneffectiveLocally(const v1::Experiment& experiment) {
                                    "this machine has not: `run` will refuse it; a program that "
                                    "reports its metrics itself needs only Push"});
   }
+  AddSharedPath(experiment.spec(), findings);
   const v1::TrialTemplate& trial = experiment.spec().trial_template();
   for (const trial::IneffectiveField& idle :
        trial::FindIneffectiveFields(trial.trial_spec(), trial.primary_container_name())) {

@@ -37,7 +37,8 @@ std::vector<std::string> PackageUrisOf(const v1::Experiment& experiment);
 // kInvalidArgument, with what does so, if they have not been fetched.
 Status CheckPackagesFetched(const v1::Experiment& experiment);
 
-// What of it does nothing where its trials are processes of this machine, as warnings.
+// What of it does nothing, or not what it does in a cluster, where its trials are processes of this
+// machine, as warnings.
 std::vector<Finding> FindIneffectiveLocally(const v1::Experiment& experiment);
 
 }  // namespace shirabe::experiment

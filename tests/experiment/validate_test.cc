@@ -239,6 +239,26 @@ TEST(Rules, OfCollectorsOnOneMachine) {
   EXPECT_THAT(with(3, "{collector: {kind: Push}}"), IsEmpty());
 }
 
+// Pods have a file each, processes of this machine have not.
+TEST(Rules, OneFileForTrialsAtTheSameTimeIsSaid) {
+  v1::Experiment experiment = ParseOnly(ReadTestFile("katib/collector-json.yaml"));
+  v1::ExperimentSpec& spec = *experiment.mutable_spec();
+  spec.set_parallel_trial_count(3);
+  const auto paths = [&] {
+    std::vector<std::string> found;
+    for (const Finding& finding : FindIneffectiveLocally(experiment)) found.push_back(finding.path);
+    return found;
+  };
+  constexpr char kPath[] = "spec.metricsCollectorSpec.source.fileSystemPath.path";
+  EXPECT_THAT(paths(), testing::Contains(kPath));
+  spec.set_parallel_trial_count(1);
+  EXPECT_THAT(paths(), testing::Not(testing::Contains(kPath)));
+  spec.set_parallel_trial_count(3);
+  spec.mutable_metrics_collector_spec()->mutable_source()->mutable_file_system_path()->set_path(
+      "$(SHIRABE_OUTPUT_DIR)/log");
+  EXPECT_THAT(paths(), testing::Not(testing::Contains(kPath)));
+}
+
 TEST(Rules, WhatCollectsByAContainerDoesNotRunHere) {
   const v1::Experiment custom = ParseOnly(ReadTestFile("katib/collector-custom.yaml"));
   ASSERT_FALSE(FindIneffectiveLocally(custom).empty());

@@ -64,6 +64,8 @@ TEST(ReadCommand, NamesTheContainersThereAre) {
   ExpectInvalid(command,
                 "\"main\" is not a container of the trial's object, which has: \"a\", \"b\"");
   ExpectInvalid(ReadCommand({}, "main", {}), "holds no containers");
+  ExpectInvalid(Read(R"({"kind": "TrainJob", "spec": {"runtimeRef": {"name": "torch"}}})"),
+                "is a TrainJob, whose containers are in a runtime of a cluster");
 }
 
 TEST(ReadCommand, RefusesSeveralPodsWithThatContainer) {
