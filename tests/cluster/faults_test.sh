@@ -49,7 +49,9 @@ fault_control_plane() {
     [ "$seconds" != 20 ] || let_end away # while nothing hears of it
     sleep "$seconds"
     cluster start apiserver
-    eventually 20 "the controller after $seconds s" is 1 kubectl -n "$SYSTEM" get deployment \
+    # On a slow machine its node has gone NotReady meanwhile, and takes its pods with it until the
+    # kubelet has said otherwise.
+    eventually 60 "the controller after $seconds s" is 1 kubectl -n "$SYSTEM" get deployment \
       shirabe-controller -o 'jsonpath={.status.readyReplicas}'
   done
   ended_well plane
