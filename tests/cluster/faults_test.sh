@@ -199,7 +199,8 @@ fault_suspended() {
   on_its_way queued
   job=$(job_of "$(one_pod_of queued)")
   suspend "$job" true
-  eventually 60 "that the Job goes" is "" kubectl get job "$job" --ignore-not-found -o name
+  # Each controller that is killed beside it (controller_killed) begins to wait for it anew.
+  eventually 120 "that the Job goes" is "" kubectl get job "$job" --ignore-not-found -o name
   let_end queued
   eventually 240 "the success of queued" admitted queued
   ended_well queued suspended
