@@ -104,12 +104,19 @@ std::string WhySkipped(const Plan::Ending& ending, const v1::Experiment& experim
 
 }  // namespace
 
-std::optional<ActiveTrial> OpenFollowUp(const ExperimentState& state) {
-  const v1::OnSuccessStatus& status = OnSuccessOf(state);
+std::optional<v1::Attempt> OpenAttemptOf(const v1::OnSuccessStatus& status) {
   if (status.attempt().empty()) return std::nullopt;
+  v1::Attempt attempt;
+  attempt.ParseFromString(status.attempt());
+  return attempt;
+}
+
+std::optional<ActiveTrial> OpenFollowUp(const ExperimentState& state) {
+  auto attempt = OpenAttemptOf(OnSuccessOf(state));
+  if (!attempt) return std::nullopt;
   ActiveTrial as_trial;
   as_trial.trial.record = FollowUpAsTrial(state);
-  as_trial.open.emplace().record.ParseFromString(status.attempt());
+  as_trial.open.emplace().record = *std::move(attempt);
   as_trial.memory = state.memory().follow_up;
   // Another process, or an earlier state of this one, has recorded it.
   if (as_trial.memory.phase == AttemptPhase::kNone) {

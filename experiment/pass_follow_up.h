@@ -15,8 +15,11 @@
 
 namespace shirabe::experiment {
 
-// Its open attempt in the form of a trial's, with what this process did about it; nullopt if none
-// is open. Only what steps of open attempts read is set.
+// Its open attempt, as the status of the experiment has it; nullopt if none is open.
+std::optional<v1::Attempt> OpenAttemptOf(const v1::OnSuccessStatus& status);
+
+// Its open attempt in the form of a trial's, with what this process did about it. Only what
+// steps of open attempts read is set.
 std::optional<ActiveTrial> OpenFollowUp(const ExperimentState& state);
 
 // The experiment has ended so: the same delta says what that means for the follow-up.

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "db/commit_rules.h"
 #include "experiment/conditions.h"
+#include "experiment/pass_follow_up.h"
 
 namespace shirabe::experiment {
 namespace {
@@ -23,12 +24,8 @@ StatusOr<std::set<AttemptKey>> OpenAttempts(const ExperimentKey& key, db::Store&
   for (const auto& [attempt, revision] : attempts) {
     open.insert({{key, attempt.trial()}, attempt.number()});
   }
-  // That of a follow-up stands in the status.
-  v1::Attempt follow_up;
-  const std::string& text = experiment->record.status().shirabe().on_success().attempt();
-  if (!text.empty() && follow_up.ParseFromString(text)) {
-    open.insert({{key, kFollowUpNumber}, follow_up.number()});
-  }
+  const auto follow_up = OpenAttemptOf(experiment->record.status().shirabe().on_success());
+  if (follow_up) open.insert({{key, kFollowUpNumber}, follow_up->number()});
   return open;
 }
 

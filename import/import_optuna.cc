@@ -271,37 +271,39 @@ Status Reader::ReadConstraints(const Study& study, const std::vector<Objective>&
 Status Reader::ReadUserAttributes(const Study& study, client::Imported& imported) {
   size_t left = kMaxNotes;
   int64_t left_out = 0;
-  const auto add = [&](const db::Statement& row, size_t max, std::string& note) {
-    const std::string line = absl::StrCat("- ", row.Text(1), ": ", row.Text(2), "\n");
-    if (note.size() + line.size() > max || line.size() > left) {
-      ++left_out;
-      return;
+  // Whose note it is, of the first column; null: of none that is imported.
+  const auto read = [&](const std::string& sql, size_t max, const auto& note_of) -> Status {
+    auto rows = file_->Prepare(sql);
+    rows.Bind(study.id);
+    for (;;) {
+      ASSIGN_OR_RETURN(const bool more, rows.Step());
+      if (!more) return absl::OkStatus();
+      std::string* const note = note_of(rows.Int(0));
+      if (note == nullptr) continue;
+      const std::string line = absl::StrCat("- ", rows.Text(1), ": ", rows.Text(2), "\n");
+      if (note->size() + line.size() > max || line.size() > left) {
+        ++left_out;
+        continue;
+      }
+      *note += line;
+      left -= line.size();
     }
-    note += line;
-    left -= line.size();
   };
   if (HasTable("study_user_attributes")) {
-    auto rows = file_->Prepare(
-        "SELECT 0, key, value_json FROM study_user_attributes WHERE study_id = ? ORDER BY key");
-    rows.Bind(study.id);
-    for (;;) {
-      ASSIGN_OR_RETURN(const bool more, rows.Step());
-      if (!more) break;
-      add(rows, experiment::kMaxNoteBytes, imported.note);
-    }
+    RETURN_IF_ERROR(
+        read("SELECT study_id, key, value_json FROM study_user_attributes WHERE study_id = ?"
+             " ORDER BY key",
+             experiment::kMaxNoteBytes, [&](int64_t) { return &imported.note; }));
   }
   if (HasTable("trial_user_attributes")) {
-    auto rows = file_->Prepare(
-        "SELECT a.trial_id, a.key, a.value_json FROM trial_user_attributes a JOIN trials t"
-        " ON t.trial_id = a.trial_id WHERE t.study_id = ? ORDER BY a.trial_id, a.key");
-    rows.Bind(study.id);
-    for (;;) {
-      ASSIGN_OR_RETURN(const bool more, rows.Step());
-      if (!more) break;
-      const auto trial = trials_.find(rows.Int(0));
-      if (trial == trials_.end()) continue;
-      add(rows, experiment::kMaxTrialNoteBytes, trial->second.note);
-    }
+    const auto note_of = [&](int64_t id) {
+      const auto trial = trials_.find(id);
+      return trial == trials_.end() ? nullptr : &trial->second.note;
+    };
+    RETURN_IF_ERROR(
+        read("SELECT a.trial_id, a.key, a.value_json FROM trial_user_attributes a JOIN trials t"
+             " ON t.trial_id = a.trial_id WHERE t.study_id = ? ORDER BY a.trial_id, a.key",
+             experiment::kMaxTrialNoteBytes, note_of));
   }
   if (left_out > 0) {
     imported.notes.push_back(

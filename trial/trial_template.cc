@@ -233,16 +233,15 @@ class Collector {
 
 Status NoSuchContainer(const Value& object, const std::string& name,
                        const std::vector<TemplatePod>& all) {
-  const Value* kind = FindField(object.struct_value(), "kind");
-  if (all.empty() && kind != nullptr && kind->string_value() == "TrainJob") {
-    return InvalidField(kTrialSpecPath,
-                        "is a TrainJob, whose containers are in a runtime of a cluster: apply it "
-                        "there (`shirabe controller` runs it); to run on this machine, write a Job "
-                        "with spec.template.spec.containers");
-  }
   if (all.empty()) {
-    return InvalidField(kTrialSpecPath,
-                        "holds no containers; write a Job with spec.template.spec.containers");
+    const Value* kind = FindField(object.struct_value(), "kind");
+    const bool train_job = kind != nullptr && kind->string_value() == "TrainJob";
+    return InvalidField(
+        kTrialSpecPath,
+        train_job ? "is a TrainJob, whose containers are in a runtime of a cluster: apply it there "
+                    "(`shirabe controller` runs it); to run on this machine, write a Job with "
+                    "spec.template.spec.containers"
+                  : "holds no containers; write a Job with spec.template.spec.containers");
   }
   const auto quote = [](std::string* out, const TemplatePod& pod) {
     absl::StrAppend(out, "\"", ContainerName(*pod.container.fields), "\"");
