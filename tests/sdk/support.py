@@ -1,6 +1,7 @@
-"""What the tests of the Python SDK share: the program, a storage of their own, and functions that
-worker processes can import."""
+"""What the tests of the Python SDK share: the program, a storage of their own, a server, and
+functions that worker processes can import."""
 
+import json
 import math
 import os
 import signal
@@ -19,6 +20,8 @@ PATIENCE = 60  # seconds
 for folder in (SDK, HERE):
     if str(folder) not in sys.path:
         sys.path.insert(0, str(folder))
+
+from shirabe_client import Client  # noqa: E402
 
 
 @unittest.skipUnless(BINARY.exists(), f"{BINARY} is not built")
@@ -72,6 +75,70 @@ class SdkTest(unittest.TestCase):
             time.sleep(0.05)
 
 
+@unittest.skipUnless(BINARY.exists(), f"{BINARY} is not built")
+class ServerTest(unittest.TestCase):
+    """A server for all tests of the class, and a client of it."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        home = Path(cls.folder.name)
+        kept = {k: v for k, v in os.environ.items() if not k.startswith("SHIRABE_")}
+        ready = home / "ready"
+        words = ["serve", "--grpc", "127.0.0.1:0", "--http", "127.0.0.1:0", "--ready-file", ready]
+        cls.server = subprocess.Popen(
+            [BINARY, *words],
+            env={**kept, "SHIRABE_HOME": str(home)},
+            stderr=subprocess.DEVNULL,
+        )
+        deadline = time.monotonic() + PATIENCE
+        while not ready.exists():
+            if cls.server.poll() is not None or time.monotonic() > deadline:
+                raise AssertionError("the server does not start")
+            time.sleep(0.02)
+        found = json.loads(ready.read_text())
+        cls.url = f"http://{found['http']}"
+        cls.token_file = found["tokenFile"]
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.server.terminate()
+        cls.server.wait(PATIENCE)
+        cls.folder.cleanup()
+
+    def setUp(self):
+        self.client = Client(self.url, token_file=self.token_file)
+
+
+def asked(name, **spec):
+    """An experiment whose caller runs the trials."""
+    return {
+        "apiVersion": "kubeflow.org/v1beta1",
+        "kind": "Experiment",
+        "metadata": {"name": name},
+        "spec": {
+            "objective": {"type": "minimize", "objectiveMetricName": "loss"},
+            "algorithm": {"algorithmName": "random"},
+            "maxTrialCount": 3,
+            "parameters": [
+                {
+                    "name": "x",
+                    "parameterType": "double",
+                    "feasibleSpace": {"min": "0", "max": "1"},
+                },
+                {"name": "n", "parameterType": "int", "feasibleSpace": {"min": "1", "max": "9"}},
+                {
+                    "name": "kind",
+                    "parameterType": "categorical",
+                    "feasibleSpace": {"list": ["a", "b c"]},
+                },
+            ],
+            "shirabe": {"askAndTell": True, "seed": 5},
+            **spec,
+        },
+    }
+
+
 def interruptible():
     """A shell's background job ignores SIGINT, and so would its children."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
@@ -119,6 +186,26 @@ def told(x, trial):
     for step in range(1, 4):
         trial.report(step, loss=x + 1 / step, other=step)
     return {"loss": x, "accuracy": 1 - x, "pid": os.getpid()}
+
+
+class Number:
+    """As NumPy's are."""
+
+    shape = ()
+
+    def __init__(self, value):
+        self.value = value
+
+    def item(self):
+        return self.value
+
+    def __index__(self):
+        return self.value
+
+
+def noted(x, trial):
+    trial.notes.update(epoch=Number(3), of=[Number(0.5), None])
+    return {"loss": x, "beside": 1}
 
 
 def slow_first(x, trial):

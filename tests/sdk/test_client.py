@@ -16,13 +16,10 @@ import warnings
 from pathlib import Path
 from unittest import mock
 
-ROOT = Path(__file__).resolve().parents[2]
-SDK = ROOT / "sdk" / "python"
-sys.path.insert(0, str(SDK))
-BINARY = Path(os.environ.get("SHIRABE_BINARY", ROOT / "build" / "release" / "bin" / "shirabe"))
+from support import PATIENCE, ROOT, SDK, ServerTest, asked
 
-import make_replies  # noqa: E402
-from shirabe_client import (  # noqa: E402
+import make_replies
+from shirabe_client import (
     Change,
     Client,
     Conflict,
@@ -35,76 +32,14 @@ from shirabe_client import (  # noqa: E402
     WaitTimeout,
     replies,
 )
-from shirabe_client.compat.katib import KatibClient, search  # noqa: E402
-
-PATIENCE = 60  # seconds
-
-
-def asked(name, **spec):
-    """An experiment whose caller runs the trials."""
-    return {
-        "apiVersion": "kubeflow.org/v1beta1",
-        "kind": "Experiment",
-        "metadata": {"name": name},
-        "spec": {
-            "objective": {"type": "minimize", "objectiveMetricName": "loss"},
-            "algorithm": {"algorithmName": "random"},
-            "maxTrialCount": 3,
-            "parameters": [
-                {
-                    "name": "x",
-                    "parameterType": "double",
-                    "feasibleSpace": {"min": "0", "max": "1"},
-                },
-                {"name": "n", "parameterType": "int", "feasibleSpace": {"min": "1", "max": "9"}},
-                {
-                    "name": "kind",
-                    "parameterType": "categorical",
-                    "feasibleSpace": {"list": ["a", "b c"]},
-                },
-            ],
-            "shirabe": {"askAndTell": True, "seed": 5},
-            **spec,
-        },
-    }
+from shirabe_client.compat.katib import KatibClient, search
 
 
 def objective(parameters):
     print(f"loss={parameters['x'] + parameters['bias']}")
 
 
-@unittest.skipUnless(BINARY.exists(), f"{BINARY} is not built")
-class ClientTest(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.folder = tempfile.TemporaryDirectory()
-        home = Path(cls.folder.name)
-        kept = {k: v for k, v in os.environ.items() if not k.startswith("SHIRABE_")}
-        ready = home / "ready"
-        words = ["serve", "--grpc", "127.0.0.1:0", "--http", "127.0.0.1:0", "--ready-file", ready]
-        cls.server = subprocess.Popen(
-            [BINARY, *words],
-            env={**kept, "SHIRABE_HOME": str(home)},
-            stderr=subprocess.DEVNULL,
-        )
-        deadline = time.monotonic() + PATIENCE
-        while not ready.exists():
-            if cls.server.poll() is not None or time.monotonic() > deadline:
-                raise AssertionError("the server does not start")
-            time.sleep(0.02)
-        found = json.loads(ready.read_text())
-        cls.url = f"http://{found['http']}"
-        cls.token_file = found["tokenFile"]
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.server.terminate()
-        cls.server.wait(PATIENCE)
-        cls.folder.cleanup()
-
-    def setUp(self):
-        self.client = Client(self.url, token_file=self.token_file)
-
+class ClientTest(ServerTest):
     def test_ask_and_tell_to_the_end(self):
         experiment = self.client.create(asked("told"))
         self.assertEqual(experiment.state, "Created")

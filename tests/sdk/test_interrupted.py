@@ -1,5 +1,6 @@
 """Searches that are killed, interrupted and gone on with; and what they leave: nothing."""
 
+import importlib.util
 import json
 import os
 import signal
@@ -182,6 +183,9 @@ def search(fn, **more):
     return shirabe.optimize(fn, SPACE, **{**given, **more})
 """
 
+    # Hides cloudpickle from the lines after it.
+    HIDE = "import importlib.util\nimportlib.util.find_spec = lambda name, *a: None\n"
+
     def test_a_program_without_the_guard_is_told(self):
         program = self.start(
             self.HEAD + "def f(x):\n    return x\nsearch(f, workers='processes', parallel=2)\n"
@@ -203,14 +207,49 @@ def search(fn, **more):
 
     def test_what_cannot_be_sent_is_told(self):
         text = self.HEAD + (
-            "import importlib.util\n"
-            "importlib.util.find_spec = lambda name, *a: None\n"
-            "try:\n    search(lambda x: x, workers='processes')\n"
+            self.HIDE + "try:\n    search(lambda x: x, workers='processes')\n"
             "except ValueError as error:\n    print(error)\n"
         )
         out = self.run_text(text)
         self.assertIn("workers='processes': <lambda> cannot be sent to a worker process", out)
         self.assertIn("use workers='threads'", out)
+
+    CHOICES = """
+class Scale:
+    def __init__(self, by):
+        self.by = by
+def f(x, scale, trial):
+    return {"loss": x * (scale.by if isinstance(scale, Scale) else scale(2)), "pid": os.getpid()}
+def tries(values):
+    SPACE["scale"] = values
+    best = search(f, workers="processes")
+    print(sorted({t.state for t in best}), {t.metrics["pid"] != os.getpid() for t in best})
+"""
+
+    def test_values_that_worker_processes_cannot_have_are_told(self):
+        own = "if __name__ == '__main__':\n    class Own(Scale):\n        pass\n"
+        for values, more, reason in (
+            ("[lambda y: y]", self.HIDE, 'space["scale"] cannot be sent to a worker process (Can'),
+            ("[threading.Lock()]", "", 'space["scale"] cannot be sent to a worker process (cannot'),
+            ("[Own(1)]", own, 'cannot load space["scale"]: AttributeError'),
+        ):
+            text = f"{self.HEAD}{self.CHOICES}{more}if __name__ == '__main__':\n"
+            text += f"    try:\n        tries({values})\n    except ValueError as error:\n"
+            out = self.run_text(text + "        print(error)\n")
+            self.assertIn(reason, out)
+            self.assertIn("define it at the top level of a module", out)
+
+    def test_worker_processes_have_the_values_of_a_prompt(self):
+        text = self.HEAD + self.CHOICES + "tries([Scale(1), Scale(2)])\n"
+        for hide in ("", self.HIDE):
+            command = "import subprocess, sys; sys.exit(subprocess.run([sys.executable, '-c', "
+            out = self.run_text(command + "sys.argv[1]]).returncode)", hide + text)
+            self.assertEqual(out, "['done'] {True}\n")
+
+    @unittest.skipUnless(importlib.util.find_spec("cloudpickle"), "cloudpickle is not installed")
+    def test_values_without_a_name_are_sent_by_value(self):
+        guarded = "if __name__ == '__main__':\n    tries([lambda y: y, lambda y: 2 * y])\n"
+        self.assertEqual(self.run_text(self.HEAD + self.CHOICES + guarded), "['done'] {True}\n")
 
     def test_forked_processes_leave_the_search_alone(self):
         out = self.run_text(

@@ -5,6 +5,7 @@ import contextvars
 import functools
 import math
 import os
+import signal
 import tempfile
 import threading
 import time
@@ -82,6 +83,24 @@ class Works(OptimizeTest):
         self.assertGreater(len({repr(p["v"]) for p in seen}), 4)
         self.assertEqual({type(p["size"]) for p in seen}, {int, float})
         self.assertEqual({p["r"] for p in seen}, {2, 5, 8})
+
+    def test_functions_of_one_name_are_categories_too(self):
+        def act(x):
+            return x
+
+        first, values = act, [act, lambda x: 1, lambda x: 2]
+
+        def act(x):
+            return -x
+
+        values.append(act)
+        self.assertEqual(shirabe.choice([first, len]).texts, ["act", "<built-in function len>"])
+        self.assertEqual(shirabe.choice(values).texts, ["act", "<lambda>", "<lambda> 2", "act 3"])
+        seen = []
+        self.optimize(lambda f: seen.append(f) or 1, {"f": values}, algorithm="grid")
+        self.assertEqual(set(seen), set(values))
+        with self.assertRaisesRegex(ValueError, "a value is there twice"):
+            shirabe.choice([first, first])
 
     def test_metrics_by_step_and_at_the_end(self):
         for workers in ("threads", "processes"):
@@ -335,6 +354,25 @@ class Fails(OptimizeTest):
         with self.assertRaisesRegex(shirabe.TrialFailed, "5 trials have failed, more than max_f"):
             self.optimize(fails, trials=50, max_failed=4)
         self.assertEqual(len(self.optimize(infeasible, trials=5)), 5)
+
+    def test_ends_with_the_reason_however_it_ends_when_all_have_failed(self):
+        def fails(x):
+            time.sleep(0.05)
+            raise KeyError("typo")
+
+        for given in (
+            {"space": {"x": [1, 2]}, "algorithm": "grid", "trials": 9, "name": "tried"},
+            {"space": {"x": [1, 2]}, "algorithm": "grid", "trials": 9, "name": "tried"},  # again
+            {"timeout": 0.2, "max_failed": 99, "trials": 99},
+        ):
+            with self.assertRaisesRegex(shirabe.TrialFailed, "no trial has a.* KeyError: 'typo'"):
+                self.optimize(fails, **given)
+
+        def interrupted(x):
+            os.kill(os.getpid(), signal.SIGINT)
+            fails(x)
+
+        self.assertEqual(self.optimize(interrupted).ended, "interrupted")
 
     def test_other_exceptions_end_the_search_at_once(self):
         for error, parallel in ((GeneratorExit, 1), (KeyboardInterrupt, 1), (KeyboardInterrupt, 3)):

@@ -104,6 +104,17 @@ class Metrics(ShirabeTest):
         self.shirabe.report(0, loss=float("nan"), worst=math.inf, name=None)
         self.assertIn('"loss": NaN, "worst": Infinity, "name": "None"', self.metrics.read_text())
 
+    def test_that_are_arrays_say_so(self):
+        class Array:
+            shape = (2, 3)
+
+            def __float__(self):
+                raise TypeError("only 0-dimensional arrays can be converted")
+
+        self.enter_trial()
+        self.shirabe.report(1, loss=Array())
+        self.assertEqual(self.lines()[0]["metrics"], {"loss": "an array of shape 2x3"})
+
     def test_are_printed_where_the_file_cannot_be_written(self):
         os.environ["SHIRABE_METRICS_FILE"] = str(self.dir / "absent" / "metrics")
         self.assertEqual(self.printed(loss=1), "loss=1.0\n")
@@ -155,6 +166,19 @@ class Checkpoints(ShirabeTest):
                 (folder / "model").write_text(text)
         self.assertEqual([p.name for p in (self.dir / "checkpoints/5").iterdir()], ["model"])
         self.assertEqual((self.dir / "checkpoints/5/model").read_text(), "first")
+
+    def test_of_negative_steps_are_refused_in_a_trial_and_of_step_0_warned_of(self):
+        with self.assertRaisesRegex(ValueError, "step must be 1 or more, not -1: number steps"):
+            with self.shirabe.checkpoint(-1):
+                self.fail("entered")
+        self.assertFalse((self.dir / "checkpoints").exists())
+        with self.assertWarnsRegex(UserWarning, "step 0 is not taken: number steps") as warned:
+            with self.shirabe.checkpoint(0):
+                pass
+        self.assertEqual(warned.filename, __file__)
+        del os.environ["SHIRABE_CHECKPOINT_DIR"]
+        with self.shirabe.checkpoint(0):
+            pass
 
     def test_come_from_rank_0_only(self):
         os.environ["LOCAL_RANK"] = "3"

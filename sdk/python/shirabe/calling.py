@@ -6,11 +6,12 @@ import inspect
 import os
 import sys
 import traceback
-from typing import Any, Callable, Iterable, Optional
+from typing import Any, Callable, Dict, Iterable, Optional, Tuple
 
 from .helper import _here, _running
 from .objectives import ResultSpec
-from .outcome import OPEN, STOPPED, Infeasible, Outcome, from_exception, from_return
+from .outcome import FAILED, OPEN, STOPPED, VALUE, Infeasible, Outcome, from_exception, from_return
+from .texts import as_json
 from .trial import Trial
 
 __all__ = ["adapt", "run"]
@@ -54,8 +55,19 @@ def adapt(function: Callable[..., Any], names: Iterable[str]) -> str:
 
 
 def run(function: Callable[..., Any], how: str, result: ResultSpec, trial: Trial) -> Outcome:
-    """Calls it for a trial. Raises nothing but KeyboardInterrupt, and what is no Exception at all
-    (but SystemExit, which is a failure of the trial)."""
+    """Calls it for a trial, whose notes are then such as can be stored. Raises nothing but
+    KeyboardInterrupt, and what is no Exception at all (but SystemExit, which is a failure of the
+    trial)."""
+    try:
+        outcome = _run(function, how, result, trial)
+    finally:
+        trial.notes, problem = _stored_notes(trial.notes)
+    if problem and outcome.kind == VALUE:
+        return Outcome(FAILED, reason=problem)
+    return outcome
+
+
+def _run(function: Callable[..., Any], how: str, result: ResultSpec, trial: Trial) -> Outcome:
     before = _here.set(trial)
     _running.append(trial)
     try:
@@ -75,6 +87,22 @@ def run(function: Callable[..., Any], how: str, result: ResultSpec, trial: Trial
     if trial.stop_reason == "interrupted" and returned is None:
         return Outcome(OPEN)
     return from_return(returned, result, trial.reported)
+
+
+def _stored_notes(notes: Any) -> Tuple[Dict[str, Any], str]:
+    """Those that can be stored, as they will be read; and why another cannot."""
+    if not isinstance(notes, dict):
+        return {}, f"trial.notes must be a dict, not a value of the type {type(notes).__name__}"
+    stored: Dict[str, Any] = {}
+    problem = ""
+    for name, value in dict(notes).items():
+        try:
+            if name == "metrics":
+                raise TypeError("metrics that were reported have this name: choose another")
+            stored.update(as_json({name: value}))
+        except TypeError as error:
+            problem = f"trial.notes[{name!r}] cannot be stored: {error}"
+    return stored, problem
 
 
 def _call_here(function: Callable[..., Any], how: str, trial: Trial) -> Any:

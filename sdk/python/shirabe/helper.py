@@ -1,10 +1,10 @@
 """What training code says to Shirabe, and hears from it: one file, only the standard library.
 
     p = shirabe.params(lr=0.1, epochs=20)
-    first = load(shirabe.resume())            # None: from the beginning
-    for epoch in range(first, p["epochs"]):
+    first = load(shirabe.resume())            # None: from the beginning, epoch 1
+    for epoch in range(first, p["epochs"] + 1):
         shirabe.report(epoch, loss=train(p["lr"]))
-        if epoch % 10 == 9 or shirabe.should_checkpoint():
+        if epoch % 10 == 0 or shirabe.should_checkpoint():
             with shirabe.checkpoint(epoch) as folder:
                 save(folder)
         if shirabe.should_stop():
@@ -27,6 +27,7 @@ import sys
 import tempfile
 import threading
 import time
+import warnings
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Optional, Union
 
@@ -98,7 +99,9 @@ def resume() -> Optional[Path]:
 @contextlib.contextmanager
 def checkpoint(step: int) -> Iterator[Path]:
     """A folder to save into, which counts once the block has ended without an exception. It is
-    thrown away for a step that is saved already, on other ranks than 0, and outside Shirabe."""
+    thrown away for a step that is saved already, on other ranks than 0, and outside Shirabe.
+    In a trial step 0 warns, since it means from the beginning and is not taken; ValueError for one
+    below."""
     trial = _trial()
     if trial:
         with trial.checkpoint(step) as folder:
@@ -107,6 +110,10 @@ def checkpoint(step: int) -> Iterator[Path]:
     root = os.environ.get("SHIRABE_CHECKPOINT_DIR")
     request = _request().get("id", 0)
     target = Path(root or ".") / str(int(step))
+    if root and int(step) < 0:
+        raise ValueError(f"checkpoint: step must be 1 or more, not {step}: number steps from 1")
+    if root and int(step) == 0:
+        warnings.warn("checkpoint: step 0 is not taken: number steps from 1", stacklevel=3)
     if not root or _rank() != 0 or target.exists():
         with tempfile.TemporaryDirectory(prefix="shirabe-") as scratch:
             yield Path(scratch)
@@ -146,10 +153,13 @@ def _overdue() -> bool:
 
 
 def _number(value: Any) -> Union[float, str]:
-    """A number of any library as a float; what is none stays text, and is shown as bad."""
+    """A number of any library as a float; what is none is text, and is shown as bad."""
     try:
         return float(value)
     except (TypeError, ValueError):
+        shape = getattr(value, "shape", None)
+        if shape and isinstance(shape, tuple):
+            return f"an array of shape {'x'.join(map(str, shape))}"
         return str(value)
 
 

@@ -14,15 +14,16 @@ import signal
 import sys
 import threading
 import time
-from typing import Any, Callable, Dict, List, Optional
+from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from .calling import run
-from .objectives import ResultSpec
 from .outcome import FAILED, OPEN, Outcome, from_exception
+from .problem import Problem
 from .runner import Conductor, interrupts
 from .slot import Slot
+from .space import Choice
 from .study import Asked, Ended, Found
-from .trial import Link, Trial
+from .trial import Link, Trial, TrialSeed
 
 __all__ = ["Sent", "is_worker_starting", "run_processes"]
 
@@ -34,45 +35,68 @@ _PR_SET_PDEATHSIG = 1  # of Linux's prctl
 
 
 class Sent:
-    """A function on its way to worker processes, and how they are started: spawned where it can be
-    imported there, else sent by value (cloudpickle) or forked. ValueError if it cannot be."""
+    """A function, and the values that it may be given, on their way to worker processes, and how
+    those are started: spawned where all can be imported there, else with all sent by value
+    (cloudpickle), or forked. ValueError if it cannot be."""
 
-    def __init__(self, function: Callable[..., Any], how: str, result: ResultSpec) -> None:
-        self.how, self.result = how, result
-        self.payload: Any = None
+    def __init__(self, function: Callable[..., Any], how: str, problem: Problem) -> None:
+        self.how, self.result = how, problem.result
         self.method = "spawn"
+        self._names = list(_choices(problem))
         main = getattr(sys.modules["__main__"], "__file__", None)
+        parts: Dict[str, Any] = {getattr(function, "__name__", repr(function)): function}
+        parts.update({f'space["{n}"]': c.values for n, c in _choices(problem).items()})
+        self._parts = parts
         if main is not None and not os.path.exists(main):  # a program from stdin: no way to spawn
-            self.method, self.payload = "fork", function
+            self.method = "fork"
             return
-        at_prompt = main is None
-        try:
-            self.payload = pickle.dumps(function)
-            if not (at_prompt and _belongs_to_main(function)):
-                return
-            problem = "it is defined at a prompt"
-        except Exception as error:
-            problem = " ".join(str(error).split())
-        if importlib.util.find_spec("cloudpickle"):
+        why = self._pack(parts, _by_reference)
+        if why and importlib.util.find_spec("cloudpickle"):
             cloudpickle: Any = importlib.import_module("cloudpickle")
+            why = self._pack(parts, cloudpickle.dumps)
+        elif why and main is None:
+            self.method, why = "fork", ""
+        if why:
+            raise ValueError(
+                f"workers='processes': {why}: define it at the top level of a module, pip install "
+                "cloudpickle, or use workers='threads'"
+            )
+
+    def _pack(self, parts: Dict[str, Any], dumps: Callable[[Any], bytes]) -> str:
+        """Makes bytes of the parts, or says why one cannot be sent."""
+        packed = {}
+        for what, part in parts.items():
             try:
-                self.payload = cloudpickle.dumps(function)
-                return
+                packed[what] = dumps(part)
             except Exception as error:
-                problem = " ".join(str(error).split())
-        elif self.payload is not None:
-            self.method, self.payload = "fork", function
-            return
-        name = getattr(function, "__name__", repr(function))
-        raise ValueError(
-            f"workers='processes': {name} cannot be sent to a worker process ({problem}): define "
-            "it at the top level of a module, pip install cloudpickle, or use workers='threads'"
-        )
+                return f"{what} cannot be sent to a worker process ({' '.join(str(error).split())})"
+        self._parts = packed
+        return ""
+
+    def load(self) -> Tuple[Callable[..., Any], Dict[str, List[Any]]]:
+        """In the worker: the function, and the values of each choice."""
+        loaded = []
+        for what, part in self._parts.items():
+            try:
+                loaded.append(part if self.method == "fork" else pickle.loads(part))
+            except Exception as error:
+                raise ValueError(
+                    f"a worker process cannot load {what}: {error!r}: define it at the top level "
+                    'of a module, not under `if __name__ == "__main__":`'
+                ) from None
+        return loaded[0], dict(zip(self._names, loaded[1:]))
 
 
-def _belongs_to_main(function: Any) -> bool:
-    inner = getattr(function, "func", function)  # of functools.partial
-    return getattr(inner, "__module__", "__main__") == "__main__"
+def _by_reference(value: Any) -> bytes:
+    """ValueError for what a process that is spawned cannot import, as it has no such main file."""
+    data = pickle.dumps(value)
+    if b"__main__" in data and getattr(sys.modules["__main__"], "__file__", None) is None:
+        raise ValueError("it is defined at a prompt")
+    return data
+
+
+def _choices(problem: Problem) -> Dict[str, Choice]:
+    return {n: kind for n, kind in problem.space.items() if isinstance(kind, Choice)}
 
 
 class _Worker:
@@ -164,8 +188,16 @@ class _Dispatcher:
                 waits = True
                 continue
             worker.asked, worker.trial = found, self._conductor.began(found)
-            worker.pipe.send(("run", self._conductor.study.seed(found)))
+            worker.pipe.send(("run", self._seed(found)))
         return waits
+
+    def _seed(self, asked: Asked) -> TrialSeed:
+        """With the places of chosen values: the worker has the values themselves."""
+        seed, problem = self._conductor.study.seed(asked), self._conductor.study.problem
+        assert problem
+        choices = _choices(problem)
+        params = {n: choices[n].place(v) if n in choices else v for n, v in seed.params.items()}
+        return seed._replace(params=params)
 
     def _find(self, worker: _Worker) -> Found:
         """A trial that was left behind, at first and where there is nothing else; or its own."""
@@ -202,7 +234,7 @@ class _Dispatcher:
             worker.trial.last_step = max(worker.trial.last_step, step)
             self._answer(worker, self._conductor.study.report(worker.asked, step, metrics))
         else:
-            self._finish(worker, rest[0])
+            self._finish(worker, *rest)
 
     def _answer(self, worker: _Worker, answer: Any) -> None:
         try:
@@ -210,9 +242,12 @@ class _Dispatcher:
         except OSError:
             pass  # it has died: its pipe says so
 
-    def _finish(self, worker: _Worker, outcome: Outcome) -> None:
+    def _finish(
+        self, worker: _Worker, outcome: Outcome, notes: Optional[Dict[str, Any]] = None
+    ) -> None:
         assert worker.asked and worker.trial
         asked, trial = worker.asked, worker.trial
+        trial.notes = notes or {}
         worker.asked = worker.trial = None
         slot = worker.resting or worker.slot
         ahead = self._conductor.may_begin_after(outcome)
@@ -281,15 +316,17 @@ def _serve(pipe: Any, sent: Sent, parent: int) -> None:
     _die_with(parent)
     try:
         try:
-            function = sent.payload if sent.method == "fork" else pickle.loads(sent.payload)
-        except Exception as error:
-            pipe.send(("failed", f"a worker process cannot load the function: {error!r}"))
+            function, choices = sent.load()
+        except ValueError as error:
+            pipe.send(("failed", str(error)))
             return
         pipe.send(("ready",))
         while True:
             _, seed = pipe.recv()
-            outcome = _run(function, sent, Trial(seed, _PipeLink(pipe)))
-            pipe.send(("end", outcome._replace(error=None)))
+            params = {n: choices[n][v] if n in choices else v for n, v in seed.params.items()}
+            trial = Trial(seed._replace(params=params), _PipeLink(pipe))
+            outcome = _run(function, sent, trial)
+            pipe.send(("end", outcome._replace(error=None), trial.notes))
     except (EOFError, OSError):
         return  # the search is over
 

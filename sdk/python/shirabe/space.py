@@ -94,6 +94,10 @@ class Choice:
     def feasible(self) -> Json:
         return {"list": self.texts}
 
+    def place(self, value: Any) -> int:
+        """Of what decode() gave."""
+        return next(place for place, mine in enumerate(self.values) if mine is value)
+
     def decode(self, value: Any) -> Any:
         if self.ordered:
             return min(self.values, key=lambda v: abs(float(v) - float(value)))
@@ -207,13 +211,16 @@ def _is_number(value: Any) -> bool:
 def _texts(values: List[Any]) -> List[str]:
     """A text for each category, the same in every process."""
     words = [value for value in values if isinstance(value, str)]
-    texts = []
+    texts: List[str] = []
     for number, value in enumerate(values):
         text = storable(value) if isinstance(value, str) and value else repr(value)
-        if " at 0x" in text:  # an address is another one the next time
+        has_address = " at 0x" in text  # another one the next time
+        if has_address:
             text = str(getattr(value, "__name__", f"{type(value).__name__} {number}"))
         if text in words and not isinstance(value, str):
             text = f"{text} ({type(value).__name__})"
+        if has_address and text in texts and values[texts.index(text)] != value:
+            text = f"{text} {number}"  # another function of the same name
         texts.append(text)
     return texts
 

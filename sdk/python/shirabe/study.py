@@ -236,10 +236,10 @@ class Study:
         next_for: Optional[Slot] = None,
     ) -> Found:
         """Ends the trial; not one that is stopped, which has ended, or open. What is stored when it
-        returns stays. Notes of the trial are kept in its folder, as metrics that are not declared;
-        its result comes after what it has reported. One that was ended from elsewhere meanwhile
-        stays so, and its stop_reason is set. next_for: asks for this slot's next trial by the same
-        request, and gives it if it is there already."""
+        returns stays. Notes of the trial are kept in its folder, as are the last values of metrics
+        that are not declared; its result comes after what it has reported. One that was ended from
+        elsewhere meanwhile stays so, and its stop_reason is set. next_for: asks for this slot's
+        next trial by the same request, and gives it if it is there already."""
         self._keep_notes(asked, outcome, trial)
         if outcome.kind == OPEN:
             return None
@@ -269,15 +269,17 @@ class Study:
         return self._found(reply.get("next") or {}, next_for)
 
     def _keep_notes(self, asked: Asked, outcome: Outcome, trial: Optional[Trial]) -> None:
+        path = self._notes(asked.number)
         notes = trial.notes if trial else {}
-        others = {n: v for n, v in outcome.metrics.items() if n not in self._names}
-        if others:
-            notes = {"metrics": _json_safe(others), **notes}
-        if notes:
-            _write(self._notes(asked.number), json.dumps(notes))
+        told = {**(trial.reported if trial else {}), **outcome.metrics}
+        others = {n: v for n, v in told.items() if n not in self._names}
+        if notes or others:
+            stored = _read(path)  # of an attempt that was interrupted
+            metrics = {**stored.get("metrics", {}), **_json_safe(others)}
+            notes = {**stored, **notes, **({"metrics": metrics} if metrics else {})}
+            _write(path, json.dumps(notes))
         if outcome.trace:
-            beside = self._notes(asked.number).with_name("traceback.txt")
-            _write(beside, storable(outcome.trace))
+            _write(path.with_name("traceback.txt"), storable(outcome.trace))
 
     def _ended(self, asked: Asked) -> None:
         slot = self._asked_by.pop(asked.number, None)

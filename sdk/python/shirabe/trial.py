@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-import operator
 import os
 import shutil
 import tempfile
 import zlib
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional
+
+from shirabe_client.arguments import whole
 
 from .helper import _committed
 from .outcome import number_of
@@ -59,7 +60,7 @@ class Trial:
         self.seed = zlib.crc32(seed.name.encode()) & 0x7FFFFFFF
         self.reported: Dict[str, float] = {}  # the last value of each metric
         self.stop_reason: Optional[str] = None
-        self.notes: Dict[str, Any] = {}  # kept with the result
+        self.notes: Dict[str, Any] = {}  # kept with the result: what JSON has
         self._folder = seed.folder
         self.last_step = seed.last_step
         self._link = link
@@ -82,14 +83,7 @@ class Trial:
         """
         if step is None:
             step = self.last_step + 1
-        try:
-            step = operator.index(step)
-        except TypeError:
-            raise TypeError(
-                f"step must be a whole number, not {step!r}: write report(step, loss=0.3)"
-            ) from None
-        if step < 0:
-            raise ValueError(f"step must not be negative, as {step} is")
+        step = _step(step, ": write report(step, loss=0.3)")
         if step > _LAST_STEP:
             raise ValueError(f"step must be at most {_LAST_STEP}, not {step}")
         values = {name: number_of(name, value) for name, value in metrics.items()}
@@ -115,9 +109,8 @@ class Trial:
     @contextlib.contextmanager
     def checkpoint(self, step: int) -> Iterator[Path]:
         """A folder to save into, which counts once the block has ended without an exception; of a
-        step that is saved already it is thrown away. The newest two are kept."""
-        root = self.folder / "checkpoints"
-        target = root / str(operator.index(step))
+        step that is saved already it is thrown away. The newest two are kept. Steps begin at 0."""
+        target = self.folder / "checkpoints" / str(_step(step))
         if target.exists():
             with tempfile.TemporaryDirectory(prefix="shirabe-") as scratch:
                 yield Path(scratch)
@@ -146,3 +139,10 @@ class Trial:
     def _prune(self, keep: int) -> None:
         for old in self._checkpoints()[:-keep]:
             shutil.rmtree(old, ignore_errors=True)
+
+
+def _step(step: Any, fix: str = "") -> int:
+    number = whole("step", step, fix)
+    if number < 0:
+        raise ValueError(f"step must not be negative, as {number} is")
+    return number

@@ -13,7 +13,7 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 from . import calling, processes
 from .child import default_folder
 from .objectives import number, read_result_spec
-from .outcome import OPEN, TrialFailed
+from .outcome import FAILED, OPEN, TrialFailed
 from .problem import Problem
 from .progress import Progress
 from .result import Result
@@ -55,7 +55,8 @@ trials: in all, those of earlier calls with this name included; failed ones coun
     ask for more, unless the search has ended otherwise (by its goal, or all points were tried).
 parallel: how many run at the same time.
 workers: "threads" of this process (parallel=1: the thread of the caller), or "processes", for
-    functions that compute in Python; they must be picklable, or cloudpickle be installed.
+    functions that compute in Python; they and the values of the space must be picklable, or
+    cloudpickle be installed.
 name: the same call goes on where one of this name was interrupted or killed, and returns at
     once if all is done. Lower-case letters, digits and '-'. Without it, a new search.
 storage: a folder for all this (default $SHIRABE_HOME/python); a trial that has ended is in its
@@ -161,7 +162,7 @@ class _Work:
         self._body = functools.partial(calling.run, fn, how, problem.result)
         self._sent: Optional[processes.Sent] = None
         if workers == "processes":
-            self._sent = processes.Sent(fn, how, problem.result)
+            self._sent = processes.Sent(fn, how, problem)
 
     def run(self, conductor: Conductor) -> None:
         if self._sent:
@@ -203,15 +204,16 @@ def _fill(result: Result, study: Study, conductor: Conductor) -> None:
 
 
 def _checked(result: Result, conductor: Conductor) -> Result:
-    """The result, or TrialFailed."""
-    failure = conductor.last_failure
+    """The result, or TrialFailed. Trials that are infeasible end no search."""
+    failed = [trial.reason for trial in result.trials if trial.state == FAILED]
     nothing = all(trial.value is None for trial in result.trials)
-    if failure is None or not (result.ended == "failed" or (nothing and result.ended == "trials")):
+    if result.ended != "failed" and not (failed and nothing and result.ended != "interrupted"):
         return result
     reason = result.reason if result.ended == "failed" else "no trial has a result"
-    error = TrialFailed(f"{reason}; the last: {failure.reason}")
+    last = conductor.last_failure  # none where all have failed in earlier calls
+    error = TrialFailed(f"{reason}; the last: {last.reason if last else failed[-1]}")
     error.result = result
-    raise error from failure.error
+    raise error from (last.error if last else None)
 
 
 # ---- arguments ----------------------------------------------------------------------------------

@@ -26,6 +26,7 @@ from typing import Any, Iterator, List, Mapping, Optional, Union
 from urllib.parse import quote
 
 from . import replies
+from .arguments import mapping, seconds
 from .errors import NotFound, ShirabeError
 from .experiment import Best, Change, Experiment, FrontPoint
 from .transport import Transport, find_token
@@ -104,6 +105,7 @@ class Client:
 
     def delete(self, name: str, timeout: float = 60.0) -> None:
         """Ends it, waits until nothing of it runs, and removes it. What is not there is fine."""
+        timeout = seconds("timeout", timeout)
         try:
             self.transport.call(
                 "DELETE",
@@ -151,7 +153,11 @@ class Client:
 
     def path(self, name: str) -> str:
         """Of an experiment, "name" or "namespace/name"."""
+        if not isinstance(name, str):
+            raise TypeError(f"name must be the name of an experiment, not {name!r}")
         namespace, _, last = name.rpartition("/")
+        if not last:
+            raise ValueError(f"name={name!r} has no name of an experiment: give NAMESPACE/NAME")
         return f"/api/v1/namespaces/{quote(namespace or self.namespace)}/experiments/{quote(last)}"
 
     def _list(self) -> str:
@@ -161,7 +167,9 @@ class Client:
 def _body(spec: Spec) -> Any:
     if isinstance(spec, Path):
         return spec.read_text("utf-8")
-    return spec if isinstance(spec, str) else dict(spec)
+    if isinstance(spec, str):
+        return spec
+    return mapping("spec", spec, "YAML or JSON text, a pathlib.Path, or a mapping")
 
 
 def _name_of(body: Any) -> str:

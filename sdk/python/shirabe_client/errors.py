@@ -12,6 +12,7 @@ __all__ = [
     "Conflict",
     "Denied",
     "Detail",
+    "EndedOtherwise",
     "Invalid",
     "NotFound",
     "ShirabeError",
@@ -46,7 +47,7 @@ class ShirabeError(Exception):
         self.details = details or []
 
     def __str__(self) -> str:
-        return f"{self.code}: {self.message}"
+        return self.message if self.code == "UNKNOWN" else f"{self.code}: {self.message}"
 
 
 class Invalid(ShirabeError):
@@ -71,6 +72,10 @@ class Unavailable(ShirabeError):
 
 class WaitTimeout(ShirabeError):
     """What was waited for has not come in time."""
+
+
+class EndedOtherwise(WaitTimeout):
+    """What was waited for will never come: the experiment has ended in another state."""
 
 
 _BY_STATUS: Dict[int, Type[ShirabeError]] = {

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import operator
 import os
 import socket
 import time
@@ -23,7 +22,8 @@ from typing import (
 )
 
 from . import replies
-from .errors import WaitTimeout
+from .arguments import mapping, seconds, whole
+from .errors import EndedOtherwise, WaitTimeout
 from .front import choose
 from .trial import Json, Trial, Value, annotation
 
@@ -198,12 +198,12 @@ class Experiment:
     def wait(self, until: str = "completed", timeout: Optional[float] = None) -> Experiment:
         """Returns once it is succeeded, completed (ended in whatever way) or running.
 
-        timeout: seconds; None waits for ever. WaitTimeout after it, and at once if an experiment
-        that was to succeed has failed.
+        timeout: seconds; None waits for ever. WaitTimeout after it; EndedOtherwise, which is one,
+        at once if an experiment that was to succeed has failed.
         """
         if until not in ("succeeded", "completed", "running"):
             raise ValueError(f'until="{until}" is none of succeeded, completed and running')
-        deadline = None if timeout is None else time.monotonic() + timeout
+        deadline = None if timeout is None else time.monotonic() + seconds("timeout", timeout)
         pause = _FIRST_LOOK
         while True:
             state = self.refresh().state
@@ -212,7 +212,7 @@ class Experiment:
             if until == "running" and state == "Running":
                 return self
             if self.ended:
-                raise WaitTimeout(f"{self.name} has ended {state}: it will never be {until}")
+                raise EndedOtherwise(f"{self.name} has ended {state}: it will never be {until}")
             left = pause if deadline is None else deadline - time.monotonic()
             if left <= 0:
                 raise WaitTimeout(f"{self.name} is {state} after {timeout} s, not yet {until}")
@@ -269,9 +269,9 @@ class Experiment:
 
         like: the trial that has the values of the other parameters; None draws them at random.
         """
-        body: Json = {"parameters": dict(parameters)}
+        body: Json = {"parameters": mapping("parameters", parameters, "{name: value}")}
         if like is not None:
-            body["like"] = like.number if isinstance(like, Trial) else operator.index(like)
+            body["like"] = like.number if isinstance(like, Trial) else whole("like", like)
         self._send("try", body, idempotent=False)
 
     @property
@@ -309,7 +309,7 @@ class Experiment:
             (all trials are given out) it is asked again after a pause of up to 2 s.
         """
         caller = caller or f"{getuser()}@{socket.gethostname()}-{os.getpid()}"
-        wait = min(max(wait, 0.0), 60.0)
+        wait = min(max(seconds("wait", wait), 0.0), 60.0)
         body, pause = {"caller": caller, "waitSeconds": wait}, _FIRST_LOOK if wait else 1.0
         while True:
             reply: replies.Asked = self.client.transport.call(

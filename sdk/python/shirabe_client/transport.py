@@ -20,7 +20,7 @@ from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional
 
 from .errors import ShirabeError, Unavailable, from_reply
 
-__all__ = ["Event", "Transport", "encode_json"]
+__all__ = ["Event", "Transport", "encode_json", "python_number"]
 
 _IDEMPOTENT = ("GET", "PUT", "DELETE")
 _FIRST_PAUSE = 0.1  # seconds; doubles
@@ -32,8 +32,17 @@ _QUIET = 60.0  # seconds without a byte after which a stream is dead: the server
 def encode_json(body: Any) -> bytes:
     """A body as servers of every version read it: those before 0.2 know no character that JSON
     escapes as two halves, such as an emoji, unless it stands there itself."""
-    text = json.dumps(body, ensure_ascii=False)
+    text = json.dumps(body, ensure_ascii=False, default=python_number)
     return _ESCAPED.sub(lambda found: f"\\u{ord(found[0]):04x}", text).encode()
+
+
+def python_number(value: Any) -> Any:
+    """Of a number of NumPy or PyTorch, for json.dumps. TypeError for what JSON has not."""
+    if hasattr(value, "item") and getattr(value, "shape", None) == ():
+        return value.item()
+    raise TypeError(
+        f"JSON has no {type(value).__name__}: give None, bools, numbers, texts, lists or dicts"
+    )
 
 
 class Event(NamedTuple):

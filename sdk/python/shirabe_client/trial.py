@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 import warnings
 from typing import (
     TYPE_CHECKING,
@@ -18,6 +17,7 @@ from typing import (
 )
 
 from . import replies
+from .arguments import texts, whole
 from .transport import Transport
 
 if TYPE_CHECKING:
@@ -46,7 +46,10 @@ def annotation(
     note: Optional[str], add_tags: Sequence[str], remove_tags: Sequence[str]
 ) -> Json:
     """The body of an annotate request."""
-    body: Json = {"addTags": list(add_tags), "removeTags": list(remove_tags)}
+    body: Json = {
+        "addTags": texts("add_tags", add_tags),
+        "removeTags": texts("remove_tags", remove_tags),
+    }
     if note is not None:
         body["note"] = note
     return body
@@ -124,7 +127,7 @@ class Trial:
         """
         body: Json = {"metrics": _numbers(metrics)}
         if step is not None:
-            body["step"] = step = operator.index(step)
+            body["step"] = step = whole("step", step)
         stop = self._tell(body)
         self._last_step = self._last_step + 1 if step is None else max(self._last_step, step)
         return stop
@@ -150,7 +153,7 @@ class Trial:
         if step is None and self._last_step and not self.ended:
             step = self._last_step + 1
         if step is not None:
-            body["step"] = operator.index(step)
+            body["step"] = whole("step", step)
         if message:
             body["message"] = message
         self._tell(body)

@@ -19,7 +19,7 @@ import time
 from typing import Any, Callable, Dict, List, Mapping, Optional, Union
 
 from ..client import Client, Experiment, Trial
-from ..errors import NotFound, WaitTimeout
+from ..errors import EndedOtherwise, NotFound, WaitTimeout
 from . import search
 from .push import report_metrics
 from .records import Record, plain
@@ -237,7 +237,7 @@ class KatibClient:
         apiserver_timeout: float = 120,
     ) -> Record:
         """expected_condition: Created, Running, Restarting, Succeeded or Failed. WaitTimeout after
-        `timeout` seconds, or as soon as the experiment has ended otherwise."""
+        `timeout` seconds; EndedOtherwise, which is one, as soon as it has ended in another."""
         known = ("Created", "Running", "Restarting", "Succeeded", "Failed")
         if expected_condition not in known:
             raise ValueError(
@@ -250,7 +250,7 @@ class KatibClient:
             if self._has_condition(name, namespace, record, expected_condition):
                 return record
             if found.ended:
-                raise WaitTimeout(f"{name} has ended {found.state}, not {expected_condition}")
+                raise EndedOtherwise(f"{name} has ended {found.state}, not {expected_condition}")
             if time.monotonic() > deadline:
                 raise WaitTimeout(
                     f"{name} is {found.state} after {timeout} s, not {expected_condition}"

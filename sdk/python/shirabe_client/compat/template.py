@@ -3,6 +3,8 @@ Job whose container runs a function's source."""
 
 from __future__ import annotations
 
+import ast
+import builtins
 import inspect
 import json
 import textwrap
@@ -87,9 +89,7 @@ def template(
     """A Job whose container runs the function's source with the trial's parameters."""
     spaces = {name: plain(space) for name, space in parameters.items() if _is_space(space)}
     types = {name: space.get("parameterType", "categorical") for name, space in spaces.items()}
-    code = textwrap.dedent(inspect.getsource(objective)) + _MAIN.format(
-        types=json.dumps(types), name=objective.__name__
-    )
+    code = _program(objective, types)
     fixed = [f"{name}={value}" for name, value in parameters.items() if name not in spaces]
     searched = [f"{name}=${{trialParameters.{name}}}" for name in spaces]
     main = {
@@ -108,3 +108,28 @@ def template(
             "spec": {"template": {"spec": {"containers": [main], "restartPolicy": "Never"}}},
         },
     }
+
+
+def _program(objective: Callable[[Dict[str, Any]], Any], types: Dict[str, Any]) -> str:
+    """The objective's source, and what calls it. ValueError if that cannot run by itself."""
+    try:
+        source = textwrap.dedent(inspect.getsource(objective))
+        code = source + _MAIN.format(types=json.dumps(types), name=_defined_by(source))
+        compile(code, "<objective>", "exec")
+    except (OSError, TypeError, ValueError, SyntaxError) as error:
+        raise ValueError(
+            "objective must be a function defined with def, whose source runs by itself in the "
+            f"trial, not {objective!r}: {error}"
+        ) from None
+    return code
+
+
+def _defined_by(source: str) -> str:
+    """The name of the one function (or class) that the source defines."""
+    found = ast.parse(source).body
+    if len(found) != 1 or not isinstance(found[0], (ast.FunctionDef, ast.ClassDef)):
+        raise ValueError("its source is no def")
+    for decorator in map(ast.unparse, found[0].decorator_list):
+        if not hasattr(builtins, decorator):
+            raise ValueError(f"@{decorator} does not travel with it: remove the decorator")
+    return found[0].name

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 import enum
-import json
 import math
 import random
 import time
@@ -12,6 +11,7 @@ import warnings
 from typing import Any, Dict, List, Mapping, Optional, Sequence
 
 from ...space import Choice, Range
+from ...texts import as_json
 from ...trial import Trial as CoreTrial
 from .distributions import (
     CategoricalDistribution,
@@ -281,23 +281,15 @@ class Trial:
 
 
 def stored_attribute(key: str, value: Any) -> Dict[str, Any]:
-    """{key: value} as it is read from the storage: a copy, with the numbers of NumPy and others as
-    Python's. TypeError, with the key and the type, for what JSON has not."""
+    """{key: value} as it is read from the storage. TypeError, with the key and the type, for what
+    JSON has not."""
     try:
-        found: Dict[str, Any] = json.loads(json.dumps({key: value}, default=_python_number))
+        found: Dict[str, Any] = as_json({key: value})
         return found
-    except (TypeError, ValueError, RecursionError) as error:
+    except TypeError as error:
         raise TypeError(
             f"user attribute {key!r} is a {type(value).__name__} that cannot be stored: {error}"
         ) from None
-
-
-def _python_number(value: Any) -> Any:
-    if hasattr(value, "item") and getattr(value, "shape", None) == ():
-        return value.item()
-    raise TypeError(
-        f"JSON has no {type(value).__name__}: give None, bools, numbers, texts, lists or dicts"
-    )
 
 
 def draw(distribution: Distribution, rng: random.Random) -> Any:
