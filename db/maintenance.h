@@ -1,8 +1,8 @@
 // What the people who look after a store ask of it, where db/store.h is what experiments ask: all
 // of it as it was at one moment, for a backup; all of it replaced, for a restore; rows that no one
 // needs any more, removed; the space they took, given back. Every store of ours has this side; see
-// MaintenanceOf. Called by client/store_backup, client/store_prune and the server's sweeper.
-// Thread-safe, with the errors of db/store.h.
+// MaintenanceOf. Called by client/store_backup and client/store_prune. Thread-safe, with the errors
+// of db/store.h.
 //
 // None of it stops those who use the store: a snapshot is read while others commit, and what is
 // removed is removed in pieces. Only a load keeps other writers waiting until it is whole, since it

@@ -10,9 +10,21 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "base/clock.h"
 
 namespace shirabe::db {
 namespace {
+
+constexpr absl::Duration kLook = absl::Microseconds(500);
+
+// Whether SQLite is to look once more whether another process has let go of the file. The handler
+// of sqlite3_busy_timeout soon looks every 100 ms only, and may miss for seconds the moments
+// between two commits of a process that writes all the time.
+int LooksAgain(void* patience_ms, int looks) {
+  if (looks * kLook >= absl::Milliseconds(reinterpret_cast<intptr_t>(patience_ms))) return 0;
+  Pause(kLook);
+  return 1;
+}
 
 bool IsSpace(int error) { return error == ENOSPC || error == EDQUOT || error == EFBIG; }
 
@@ -148,7 +160,8 @@ StatusOr<std::unique_ptr<SqliteConnection>> SqliteConnection::Open(const Connect
   if (code != SQLITE_OK) return connection->Failure(code);
   // Else a statement may be planned again for the values that are bound to it.
   sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_QPSG, 1, nullptr);
-  sqlite3_busy_timeout(db, static_cast<int>(absl::ToInt64Milliseconds(options.patience)));
+  const intptr_t patience_ms = absl::ToInt64Milliseconds(options.patience);
+  sqlite3_busy_handler(db, &LooksAgain, reinterpret_cast<void*>(patience_ms));
   return connection;
 }
 

@@ -17,8 +17,8 @@ namespace shirabe::db {
 namespace {
 
 // The copy of an SQLite file that is made before its schema is changed, so that the program which
-// wrote it can go on with it. Made while the lock for writing is
-// held, so that nothing is committed between copy and change, and no one else makes one.
+// wrote it can go on with it. Made while the lock for writing is held, so that nothing is committed
+// between copy and change, and no one else makes one.
 
 constexpr int kMaxCopies = 1000;
 

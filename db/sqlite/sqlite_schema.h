@@ -17,9 +17,9 @@ namespace shirabe::db {
 using SchemaSteps = std::vector<std::string>;
 const SchemaSteps& CurrentSchema();
 
-// Brings the file to the newest version, all in one transaction, after a copy of one that is older
-// (db/sqlite/sqlite_schema.h); with `read_only` only checks it. What its users should be told of
-// that, in a sentence; "" where nothing was changed.
+// Brings the file to the newest version, all in one transaction, after a copy of one that is older;
+// with `read_only` only checks it. What its users should be told of that, in a sentence; "" where
+// nothing was changed.
 // kUnimplemented if the file is newer than this program, kInvalidArgument if it is the database of
 // another program, kFailedPrecondition if it is older and must not be migrated now, kNotFound if
 // it is still empty and must stay so, kResourceExhausted if there is no room for the copy.

@@ -376,8 +376,7 @@ TEST_F(SqliteFaults, ReadOnlyStoreRefusesWrites) {
   EXPECT_TRUE(absl::IsPermissionDenied(store->ReleaseLease({Key(1), 1})));
 }
 
-// ---- other processes
-// -----------------------------------------------------------------------------
+// ---- other processes ----------------------------------------------------------------------------
 
 TEST_F(SqliteFaults, LockedByAnotherProcess) {
   ASSERT_TRUE(MustOpen()->Commit(CreationNumbered(1)).ok());
@@ -395,7 +394,11 @@ TEST_F(SqliteFaults, LockedByAnotherProcess) {
   int64_t ignored = 0;
   ASSERT_TRUE(locked.Receive(&ignored));
   auto store = *OpenSqlite({.path = path_, .patience = absl::Milliseconds(100)});
+  rusage before = {}, after = {};
+  getrusage(RUSAGE_SELF, &before);
   const Status status = store->Commit(Ask(1)).status();
+  getrusage(RUSAGE_SELF, &after);
+  EXPECT_GE(after.ru_nvcsw - before.ru_nvcsw, 100) << "a short moment is missed by rare looks";
   EXPECT_TRUE(absl::IsUnavailable(status)) << status;
   EXPECT_THAT(Message(status), HasSubstr("locked by another process"));
   EXPECT_TRUE(store->GetExperiment(Key(1)).ok()) << "a writer must not block readers";
