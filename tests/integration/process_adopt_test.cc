@@ -42,6 +42,7 @@ class ProcessAdoptTest : public testing::Test {
     int status = 0;
     ASSERT_EQ(waitpid(other, &status, 0), other);
     ASSERT_TRUE(WIFSIGNALED(status));
+    ASSERT_TRUE(std::filesystem::exists(File("started"))) << "killed before it had started all";
     ASSERT_NE(harness_.Open(), nullptr);
   }
 
@@ -110,7 +111,7 @@ TEST_F(ProcessAdoptTest, TrialsSurviveKillMinusNineAndAreAdopted) {
   ASSERT_TRUE(WriteFileAtomic(go, "").ok());
   EXPECT_EQ(harness_.AwaitEnd(Attempt(1)).exit_code, 6);
   EXPECT_EQ(harness_.Log(Attempt(1)), "on\n");
-  EXPECT_GE(harness_.Changes(kExperiment), 1);
+  EXPECT_TRUE(harness_.Await([&] { return harness_.Changes(kExperiment) >= 1; }));
 }
 
 TEST_F(ProcessAdoptTest, AnAdoptedTrialCanBeStopped) {
@@ -143,6 +144,24 @@ TEST_F(ProcessAdoptTest, AKilledSupervisorIsALossAndLeavesNothing) {
   EXPECT_TRUE(end.placement.has_end_time());
   EXPECT_TRUE(harness_.AwaitGone(main));
   EXPECT_TRUE(harness_.AwaitGone(escaped));
+}
+
+// In the middle of an exec a process has no environment for a moment.
+TEST_F(ProcessAdoptTest, WhatIsBetweenTwoProgramsIsFoundAsWell) {
+  const std::string again = File("again");
+  ASSERT_TRUE(WriteFileAtomic(again, "exec sh " + again).ok());
+  for (int trial = 1; trial <= 20; ++trial) {
+    const std::string name = absl::StrCat("escaped", trial);
+    const std::string script =
+        "setsid sh -c 'echo $$$$ > " + File(name) + "; exec sh " + again + "' & wait";
+    ASSERT_TRUE(harness_.Start(Attempt(trial), {.argv = Shell(script)}).ok());
+    const pid_t escaped = AwaitPid(name);
+    kill(static_cast<pid_t>(harness_.See(Attempt(trial))->placement.pid()), SIGKILL);
+    EXPECT_EQ(harness_.AwaitEnd(Attempt(trial)).state, State::kLost);
+    const bool gone = harness_.AwaitGone(escaped);
+    if (!gone) kill(escaped, SIGKILL);
+    ASSERT_TRUE(gone) << trial;
+  }
 }
 
 // Neither knows of the other: our own process dies first, then the supervisor.
@@ -225,10 +244,15 @@ TEST_F(ProcessAdoptTest, AKillByTheKernelForWantOfMemoryIsTold) {
   if (group.empty())
     GTEST_SKIP() << "making a control group is not permitted here: running out of memory is "
                     "not tried";
-  StartElsewhereAndKill({MakeRequest(Attempt(1), {.argv = {"tail", "/dev/zero"}}),
-                         MakeRequest(Attempt(2), {.argv = Shell("tail /dev/zero; exit 137")}),
-                         MakeRequest(Attempt(3), {.argv = {"sleep", "1000"}})},
-                        group);
+  // Memory runs out only then: the kernel might choose who starts them.
+  const std::string go = File("go");
+  const std::string wait = "until test -e " + go + "; do sleep 0.05; done; ";
+  StartElsewhereAndKill(
+      {MakeRequest(Attempt(1), {.argv = Shell(wait + "exec tail /dev/zero")}),
+       MakeRequest(Attempt(2), {.argv = Shell(wait + "tail /dev/zero; exit 137")}),
+       MakeRequest(Attempt(3), {.argv = {"sleep", "1000"}})},
+      group);
+  ASSERT_TRUE(WriteFileAtomic(go, "").ok());
   harness_.executor().Adopt({Record(Attempt(1)), Record(Attempt(2)), Record(Attempt(3))});
   const AttemptStatus direct = harness_.AwaitEnd(Attempt(1));
   EXPECT_EQ(direct.signal, SIGKILL);

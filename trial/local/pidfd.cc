@@ -12,6 +12,7 @@
 #include <charconv>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -27,14 +28,31 @@ namespace {
 
 constexpr int kMaxRounds = 20;
 constexpr int kRoundTimeoutMs = 250;
+constexpr int kExecMs = 50;  // until one that is in the middle of an exec is looked at again
 
-bool HasVariable(pid_t pid, const std::string& assignment) {
-  const auto environment = ReadFile(absl::StrCat("/proc/", pid, "/environ"));
-  if (!environment.ok()) return false;  // another user's, or gone
+// Empty if that is another user's, or gone.
+std::string ReadOf(pid_t pid, const char* what) {
+  return ReadFile(absl::StrCat("/proc/", pid, "/", what)).value_or("");
+}
+
+// A kernel thread and a zombie are none.
+bool IsProgram(pid_t pid) {
+  char path[1];
+  return readlink(absl::StrCat("/proc/", pid, "/exe").c_str(), path, sizeof path) > 0;
+}
+
+// Whether the environment has it; nullopt in the middle of an exec: for a moment there are neither
+// arguments nor environment.
+std::optional<bool> HasVariable(pid_t pid, const std::string& assignment) {
+  std::string environment = ReadOf(pid, "environ");
+  if (environment.empty()) {
+    if (ReadOf(pid, "cmdline").empty()) return IsProgram(pid) ? std::nullopt : std::optional(false);
+    environment = ReadOf(pid, "environ");  // of what has been executed meanwhile
+  }
   // Entries end with NUL; the first one has none before it.
   const std::string wanted = assignment + '\0';
-  return environment->compare(0, wanted.size(), wanted) == 0 ||
-         environment->find('\0' + wanted) != std::string::npos;
+  return environment.compare(0, wanted.size(), wanted) == 0 ||
+         environment.find('\0' + wanted) != std::string::npos;
 }
 
 bool IsInSession(pid_t pid, pid_t session) { return session > 0 && getsid(pid) == session; }
@@ -46,23 +64,30 @@ bool IsZombie(pid_t pid) {
   return close == std::string::npos || close + 2 >= stat->size() || (*stat)[close + 2] == 'Z';
 }
 
-// One look around: kills what it finds and waits a little for it to be gone. False if nothing was.
+// One look around: kills what it finds and waits a little for it to be gone. False if there was
+// nothing, and nothing that is to be looked at again.
 bool KillRound(const std::string& assignment, pid_t session) {
+  bool unsure = false;
+  const auto is_ours = [&](pid_t pid) {
+    if (IsInSession(pid, session)) return true;
+    const std::optional<bool> has = HasVariable(pid, assignment);
+    unsure |= !has;
+    return has.value_or(false);
+  };
   std::vector<Fd> pinned;
   std::vector<pollfd> waiting;
   for (const pid_t pid : AllProcesses()) {
-    if (pid == getpid()) continue;
-    if (!IsInSession(pid, session) && !HasVariable(pid, assignment)) continue;
+    if (pid == getpid() || !is_ours(pid)) continue;
     // Pin it, then look again: the number may have passed to another process meanwhile.
     Fd pidfd = OpenPidfd(pid);
-    if (!pidfd.valid() || IsZombie(pid)) continue;
-    if (!IsInSession(pid, session) && !HasVariable(pid, assignment)) continue;
+    if (!pidfd.valid() || IsZombie(pid) || !is_ours(pid)) continue;
     if (!SendSignal(pidfd, SIGKILL).ok()) continue;
     waiting.push_back({pidfd.get(), POLLIN, 0});
     pinned.push_back(std::move(pidfd));
   }
-  if (!waiting.empty()) poll(waiting.data(), waiting.size(), kRoundTimeoutMs);
-  return !waiting.empty();
+  if (waiting.empty() && !unsure) return false;
+  poll(waiting.data(), waiting.size(), waiting.empty() ? kExecMs : kRoundTimeoutMs);
+  return true;
 }
 
 constexpr uint64_t kStopId = ~uint64_t{0};
