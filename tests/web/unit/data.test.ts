@@ -80,6 +80,12 @@ test("the best so far counts what ended with a result alone, in either direction
   putColumns(table, reply([1, 2, 3, 4, 5], [2, 0, 1, 3, 0], dictionary, [9, 1, -5, 0.5, NaN]));
   assert.deepEqual([...bestSoFar(table, false)], [NaN, 1, 1, 0.5, 0.5]);
   assert.deepEqual([...bestSoFar(table, true)], [NaN, 1, 1, 1, 1]);
+  // What a rule has stopped may be no result for the server.
+  table.add("feasible", "number");
+  for (const [row, value] of [NaN, 1, NaN, NaN, NaN].entries()) {
+    table.column("feasible")!.values[row] = value;
+  }
+  assert.deepEqual([...bestSoFar(table, false)], [NaN, 1, 1, 1, 1]);
 });
 
 test("a column varies where two values differ, whatever is missing", () => {

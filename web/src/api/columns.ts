@@ -109,12 +109,14 @@ export function bestSoFar(table: TrialColumns, maximize: boolean): Float64Array 
   const needed = table.needed.map((name) => table.values(name));
   const broken = table.column("breaks")?.values;
   const state = table.column("state");
+  const feasible = table.column("feasible")?.values; // no number where the server sees no result
   const best = new Float64Array(table.rows);
   let so = NaN;
   for (let row = 0; row < table.rows; ++row) {
     const value = objective[row]!;
     const word = state?.word(row) ?? "";
     const counts = (word === "Succeeded" || word === "EarlyStopped") &&
+      (feasible === undefined || feasible[row] === 1) &&
       needed.every((one) => Number.isFinite(one[row]!)) &&
       (broken === undefined || Number.isNaN(broken[row]!));
     if (counts && (Number.isNaN(so) || (maximize ? value > so : value < so))) so = value;

@@ -18,7 +18,7 @@ export interface TrialData {
 
 // What the panels read always, and what a table may show besides, loaded when it is asked for.
 const BASE = ["trial", "state", "objective", "start", "end", "cost", "attempts", "preemptions",
-  "lastStep", "infeasible"];
+  "lastStep", "infeasible", "feasible"];
 export const EXTRA = ["step", "seconds", "attemptSeconds", "failures", "wastedSeconds",
   "wastedCost", "onDemandCost", "created", "reason", "infeasible", "parent"];
 
