@@ -128,7 +128,7 @@ elif [ -n "$installed" ]; then
   echo "$shirabe is installed"
 else
   deploy/setup.sh
-  echo "building it here: some 15 minutes of a processor for the first time"
+  echo "building it here: 10 to 25 minutes of a processor for the first time"
   build
   shirabe=build/release/bin/shirabe
 fi

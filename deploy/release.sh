@@ -20,6 +20,9 @@ ARCH=${ARCH:-$(uname -m)}
 GLIBC=2.34
 NFPM=${XDG_CACHE_HOME:-$HOME/.cache}/shirabe/release/bin/nfpm
 umask 022
+# What was compiled before comes from ccache in the locale that it was compiled in.
+LOCALE=(-u LC_ALL)
+[ -z "${LC_ALL+set}" ] || LOCALE=("LC_ALL=$LC_ALL")
 export TZ=UTC LC_ALL=C
 
 say() { echo "release: $*" >&2; }
@@ -52,21 +55,21 @@ identify() {
 # ---- for which machine --------------------------------------------------------------------------
 
 # Sets ARCH, as uname has it, DEBIAN_ARCH, PRESET, BUILD and INSIDE, the words before a command that
-# reads, or runs, what is for that machine.
+# reads, or runs, what is for that machine. Not build/release: a release has nothing of what was
+# configured there, and the program there may be in use.
 choose_architecture() {
   case $ARCH in
     x86_64 | amd64) ARCH=x86_64 DEBIAN_ARCH=amd64 ;;
     aarch64 | arm64) ARCH=aarch64 DEBIAN_ARCH=arm64 ;;
     *) fail "ARCH is \"$ARCH\": releases are made for x86_64 and for arm64" ;;
   esac
-  PRESET=release INSIDE=()
+  PRESET=release BUILD=build/dist INSIDE=()
   if [ "$ARCH" != "$(uname -m)" ]; then
     [ "$ARCH" = aarch64 ] ||
       fail "ARCH is \"$ARCH\", and this machine $(uname -m): such a release is made on an $ARCH"
     deploy/setup.sh arm64
-    PRESET=arm64 INSIDE=(deploy/arm64/inside.sh)
+    PRESET=arm64 BUILD=build/arm64 INSIDE=(deploy/arm64/inside.sh)
   fi
-  BUILD=build/$PRESET
 }
 
 # configure: the page of a release for another machine is built by a Node of this one, since the
@@ -74,7 +77,7 @@ choose_architecture() {
 configure() {
   local node npm given=
   if [ "${#INSIDE[@]}" = 0 ]; then
-    cmake --preset "$PRESET" -D SHIRABE_WEB=on -D SHIRABE_WEB_DIR=
+    cmake --preset "$PRESET" -B "$BUILD" -D SHIRABE_WEB=on
     return
   fi
   if [ "$PAGE" != web/dist ]; then
@@ -92,7 +95,7 @@ configure() {
 # The dashboard's built files, $PAGE: those of an archive of the sources, else made by the build,
 # which needs a Node. Every artefact has them, or there is none.
 compile() {
-  local log=build/$PRESET.log
+  local log=$BUILD.log
   PAGE=$BUILD/web/dist
   if [ -f web/dist/index.html ]; then
     PAGE=web/dist
@@ -101,7 +104,7 @@ compile() {
 newer, with npm, into the PATH, or release from an archive of the sources, which has it built"
   fi
   mkdir -p build
-  if ! { configure && "${INSIDE[@]}" cmake --build --preset "$PRESET" \
+  if ! { configure && "${INSIDE[@]}" env "${LOCALE[@]}" cmake --build "$BUILD" \
     -j "${JOBS:-$(nproc)}" --target shirabe; } >"$log" 2>&1; then
     tail -n 40 "$log" >&2
     fail "the build failed; all of its output is in $log"

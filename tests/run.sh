@@ -83,6 +83,7 @@ count_cases() {
     PASSED_COUNT=$((PASSED_COUNT + ${tests:-0} - ${failures:-0}))
     FAILED_COUNT=$((FAILED_COUNT + ${failures:-0}))
     note_skips "$file"
+    note_failures "$file"
   done
 }
 
@@ -92,6 +93,38 @@ note_skips() {
   while read -r reason; do
     SKIPPED+=("$(basename "$1" .xml): $reason")
   done < <(sed -n 's/.*<skipped message="\([^"]*\)".*/\1/p' "$1" | sed 's/.*&#x0A;//' | sort -u)
+}
+
+# Which cases have failed: the output between may be long.
+note_failures() {
+  local name
+  while read -r name; do
+    FAILED+=("$(basename "$1" .xml): $name")
+  done < <(sed -n '/<testcase /{s/.* name="\([^"]*\)".* classname="\([^"]*\)".*/\2.\1/;h}
+                   /<failure /{g;p}' "$1" | sort -u)
+}
+
+# apart SUMS COMMAND…: with counters of its own, which it leaves in that file.
+apart() {
+  local sums=$1
+  shift
+  PASSED_COUNT=0 FAILED_COUNT=0 SKIPPED=() FAILED=()
+  "$@"
+  declare -p PASSED_COUNT FAILED_COUNT SKIPPED FAILED >"$sums"
+}
+
+# add_sums SUMS WHAT: what a command of that name, which ran apart, has counted.
+add_sums() {
+  local passed=$PASSED_COUNT failed=$FAILED_COUNT skips=("${SKIPPED[@]}") names=("${FAILED[@]}")
+  if [ ! -s "$1" ]; then
+    FAILED+=("$2: it ended before all tests were run")
+    return
+  fi
+  eval "$(sed 's/^declare -[-a-z]* //' "$1")"
+  PASSED_COUNT=$((PASSED_COUNT + passed))
+  FAILED_COUNT=$((FAILED_COUNT + failed))
+  SKIPPED=("${skips[@]}" "${SKIPPED[@]}")
+  FAILED=("${names[@]}" "${FAILED[@]}")
 }
 
 finish() {
@@ -129,15 +162,14 @@ build() {
 # run_ctest PRESET LABELS JOBS [OPTION…]: the programs of these tiers, in parallel, each case
 # counted.
 run_ctest() {
-  local preset=$1 labels=$2 jobs=$3 folder=$RESULTS/$1-${2//[^a-z]/-}
+  local preset=$1 labels=$2 jobs=$3 label
   shift 3
-  rm -rf "$folder"
-  mkdir -p "$folder"
-  if ! GTEST_OUTPUT=xml:$folder/ ctest --test-dir "build/$preset" -L "^($labels)\$" -j "$jobs" \
-    --output-on-failure --no-tests=ignore "$@"; then
+  for label in ${labels//|/ }; do rm -rf "build/$preset/test-results/$label"; done
+  if ! ctest --test-dir "build/$preset" -L "^($labels)\$" -j "$jobs" --output-on-failure \
+    --no-tests=ignore "$@"; then
     FAILED+=("$labels, built as $preset")
   fi
-  count_cases "$folder"
+  for label in ${labels//|/ }; do count_cases "build/$preset/test-results/$label"; done
 }
 
 # ---- tiers behind the others --------------------------------------------------------------------
@@ -151,7 +183,7 @@ BEHIND_SUMS=$RESULTS/behind.sums
 start_behind() {
   rm -f "$BEHIND_SUMS"
   set -m # a process group of its own, to be ended with all that it started
-  behind "$@" >"$BEHIND_LOG" 2>&1 &
+  apart "$BEHIND_SUMS" behind "$@" >"$BEHIND_LOG" 2>&1 &
   BEHIND=$!
   set +m
   trap 'kill -- "-$BEHIND" 2>/dev/null || true' EXIT
@@ -161,7 +193,6 @@ behind() {
   local tier
   trap - EXIT
   renice -n 19 -p "$BASHPID" >/dev/null
-  PASSED_COUNT=0 FAILED_COUNT=0 SKIPPED=() FAILED=()
   headline "Kubernetes, for the cluster tier"
   ! tests/cluster/require.sh || tests/cluster/build.sh || true # which says what is wrong, later
   for tier in "$@"; do
@@ -169,25 +200,15 @@ behind() {
     "tier_${tier//-/_}"
   done
   headline "ended"
-  declare -p PASSED_COUNT FAILED_COUNT SKIPPED FAILED >"$BEHIND_SUMS"
 }
 
 # Waits for them and adds up.
 join_behind() {
-  local passed=$PASSED_COUNT failed=$FAILED_COUNT skips=("${SKIPPED[@]}") names=("${FAILED[@]}")
   [ -n "$BEHIND" ] || return 0
   wait "$BEHIND" || true
   trap - EXIT
   cat "$BEHIND_LOG"
-  if [ ! -s "$BEHIND_SUMS" ]; then
-    FAILED+=("behind the others: it ended before all tests were run")
-    return
-  fi
-  eval "$(sed 's/^declare -[-a-z]* //' "$BEHIND_SUMS")"
-  PASSED_COUNT=$((PASSED_COUNT + passed))
-  FAILED_COUNT=$((FAILED_COUNT + failed))
-  SKIPPED=("${skips[@]}" "${SKIPPED[@]}")
-  FAILED=("${names[@]}" "${FAILED[@]}")
+  add_sums "$BEHIND_SUMS" "behind the others"
 }
 
 # ---- the tiers ----------------------------------------------------------------------------------
@@ -249,7 +270,10 @@ tier_lint() {
   fi
 }
 
-tier_unit() { run_ctest release unit "$JOBS"; }
+# Most of what these do is to wait: more of them at a time than there are processors.
+tier_unit() { run_ctest release unit $((JOBS * 2)); }
+tier_integration() { run_ctest release integration 1; }
+tier_attack() { run_ctest release attack 2; }
 
 tier_sdk() {
   [ ! -d tests/sdk ] ||
@@ -265,8 +289,6 @@ tier_sdk() {
 
 tier_contract() { run_ctest release contract "$JOBS"; }
 tier_simulation() { run_ctest release simulation 1; }
-tier_integration() { run_ctest release integration 1; }
-tier_attack() { run_ctest release attack 1; }
 
 # From PyPI, and large: installed by whoever wants it.
 tier_api() {
@@ -297,7 +319,6 @@ tier_katib() {
 # In a real browser. Exits with 77 where there is none.
 tier_web() {
   local log=$RESULTS/web.log status=0 counts
-  deploy/setup.sh web >&2 || true
   bounded 1200 tests/web/run.sh >"$log" 2>&1 || status=$?
   if [ "$status" = 77 ]; then
     skip "web: $(tail -n 1 "$log")"
@@ -341,12 +362,20 @@ tier_operators() { run_script operators; }
 tier_arm64() { run_script arm64; }
 tier_gpu() { run_script gpu; }
 
+# Two at a time: they mostly wait for their trials.
 tier_e2e() {
-  local script
-  for script in tests/e2e/*.sh; do
-    [ -e "$script" ] || continue
-    check_quietly "${script##*/}" bounded 900 "$script"
-  done
+  local script name sums=$RESULTS/e2e
+  rm -rf "$sums"
+  mkdir "$sums"
+  (
+    for script in tests/e2e/*.sh; do
+      [ "$(jobs -r | wc -l)" -lt 2 ] || wait -n || true
+      name=${script##*/}
+      apart "$sums/$name" check_quietly "$name" bounded 900 "$script" &
+    done
+    wait
+  )
+  for script in tests/e2e/*.sh; do add_sums "$sums/${script##*/}" "${script##*/}"; done
 }
 
 # Builds the tree once more, with one of each variant in it.
@@ -374,8 +403,8 @@ tier_sanitizers() {
   export UBSAN_OPTIONS=print_stacktrace=1
   build asan all_tests
   run_ctest asan "unit|contract|simulation|integration|attack" "$JOBS"
-  # Debian's gRPC is not instrumented: under TSan all is tested that does not speak it.
-  export TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1
+  # Debian's gRPC is not instrumented: under TSan those are left out that speak it most.
+  export TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1:suppressions=$PWD/tests/tsan.supp
   build tsan all_tests
   run_ctest tsan "unit|contract|simulation" "$JOBS" -E '^(service|sidecar|cmd)$'
   unset SHIRABE_SEEDS
@@ -432,6 +461,13 @@ main() {
   mkdir -p "$RESULTS"
   headline "set-up"
   deploy/setup.sh test || skip "set-up: what is missing could not be installed; going on without"
+  # A Node that is first found later would link the program again, with the dashboard, under tests
+  # that run it.
+  if [[ " $* " == *" web "* ]]; then
+    deploy/setup.sh web || true # tests/web/run.sh says what is missing
+  elif [[ " $* " == *" e2e "* ]]; then
+    deploy/setup.sh node || true
+  fi
   JOBS=${JOBS:-$(default_jobs)}
   if [[ ! "$*" =~ ^(arm64|release|\ )+$ ]]; then # these build what they need
     headline "build"

@@ -112,7 +112,11 @@ main() {
     trap 'rm -rf "$work"' EXIT
     cd "$work"
     local part
-    for part in $KUBERNETES_PARTS; do build_part "$part"; done
+    # One at a time: what another one builds is there then.
+    {
+      flock -n 9 || { echo "waiting for another build of the same" >&2 && flock 9; }
+      for part in $KUBERNETES_PARTS; do build_part "$part" 9>&-; done
+    } 9>"$KUBERNETES_BIN/lock"
   fi
   echo "$KUBERNETES_BIN"
 }

@@ -116,10 +116,13 @@ def shell() -> None:
 
 
 def generations(path: str) -> None:
-    """Of six trials two begin, two go on from step 1 and two from step 2."""
+    """Of six trials two begin, and each of the others goes on from where one before it ended.
+
+    The members do not wait for each other: one may be further ahead."""
     attempts = json.loads(Path(path).read_text())["items"]
     steps = sorted(int(one.get("resumedFromStep", 0)) for one in attempts)
-    assert steps == [0, 0, 1, 1, 2, 2], steps
+    assert len(steps) == 6 and steps.count(0) == 2 and steps[-1] >= 2, steps
+    assert set(steps) == set(range(steps[-1] + 1)), steps
 
 
 PARTS = {one.__name__: one for one in (collect, push, ask, shell, generations)}

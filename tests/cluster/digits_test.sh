@@ -64,7 +64,7 @@ step "train, and take the power from a node"
 experiment "$CLUSTER/checkpoints" | kubectl apply -f - >/dev/null
 eventually 90 "a trial away from the controller" has node victim
 NODE=$(victim)
-eventually 60 "a checkpoint" saved_on "$NODE"
+eventually 180 "a checkpoint" saved_on "$NODE"
 cluster kill-node "$NODE"
 step "$NODE has no power"
 kubectl get experiments.kubeflow.org
