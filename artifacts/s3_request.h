@@ -1,11 +1,11 @@
 // A request of S3 before it is signed, and the few kinds of them there are: those that artifacts/
-// makes are those that can be given away as URLs (presigned_request.h). Pure functions.
+// makes are those that can be given away as URLs (PresignedRequest). Pure functions.
 #pragma once
 
 #include <string>
 
 #include "absl/time/time.h"
-#include "artifacts/presigned_request.h"
+#include "artifacts/artifact_store.h"
 #include "artifacts/sigv4.h"
 #include "base/status.h"
 #include "net/http_client.h"

@@ -50,14 +50,22 @@ StatusOr<std::vector<v1::Checkpoint>> Client::ListCheckpoints(const TrialKey& ke
 StatusOr<std::vector<db::StoredObservation>> Client::ListObservations(
     const db::ObservationQuery& query) {
   std::vector<db::StoredObservation> rows;
-  RETURN_IF_ERROR(Call(MethodOf("ListObservations"), ToWire(query), [&](auto& block) {
-    for (v1::ObservationRecord& record :
-         *static_cast<v1::ObservationBlock&>(block).mutable_rows()) {
-      rows.push_back(FromWire(std::move(record)));
-    }
+  RETURN_IF_ERROR(EachObservation(query, [&](db::StoredObservation row) {
+    rows.push_back(std::move(row));
     return absl::OkStatus();
   }));
   return rows;
+}
+
+Status Client::EachObservation(const db::ObservationQuery& query,
+                               const std::function<Status(db::StoredObservation row)>& row) {
+  return Call(MethodOf("ListObservations"), ToWire(query), [&](auto& block) -> Status {
+    for (v1::ObservationRecord& record :
+         *static_cast<v1::ObservationBlock&>(block).mutable_rows()) {
+      RETURN_IF_ERROR(row(FromWire(std::move(record))));
+    }
+    return absl::OkStatus();
+  });
 }
 
 StatusOr<std::vector<v1::Event>> Client::ListEvents(const db::EventQuery& query) {

@@ -67,6 +67,10 @@ class Client {
   StatusOr<std::vector<v1::Attempt>> ListAttempts(const db::AttemptQuery& query);
   StatusOr<std::vector<v1::Checkpoint>> ListCheckpoints(const TrialKey& key);
   StatusOr<std::vector<db::StoredObservation>> ListObservations(const db::ObservationQuery& query);
+  // The same, one after the other, for those who must not hold all of them. An error of `row` ends
+  // it, and is returned.
+  Status EachObservation(const db::ObservationQuery& query,
+                         const std::function<Status(db::StoredObservation row)>& row);
   StatusOr<std::vector<v1::Event>> ListEvents(const db::EventQuery& query);
   // To follow: the revision now, and what has changed since one. See db/store.h.
   StatusOr<int64_t> Revision() { return AwaitChange(-1, absl::ZeroDuration()); }

@@ -19,7 +19,7 @@
 #include "experiment/spec/objective_value.h"
 #include "experiment/spec/parse_spec.h"
 #include "experiment/spec/spec_limits.h"
-#include "experiment/spec/start_point.h"
+#include "experiment/spec/trial_point.h"
 #include "experiment/spec/trial_result.h"
 #include "experiment/state/shared_history.h"
 #include "experiment/submission.h"
@@ -166,9 +166,7 @@ void SetResult(const v1::ExperimentSpec& spec, const ImportedTrial& from, v1::Tr
     trial.set_objective(value->value);
     trial.set_objective_step(value->step);
   }
-  const bool usable =
-      trial.phase() == v1::TRIAL_SUCCEEDED || trial.phase() == v1::TRIAL_EARLY_STOPPED;
-  trial.set_infeasible(!usable || !experiment::ResultOf(spec, trial));
+  trial.set_infeasible(!experiment::IsOfUse(spec, trial));
 }
 
 v1::Attempt AttemptOf(const v1::Trial& trial) {

@@ -10,7 +10,6 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/file_io.h"
-#include "client/chart_reads.h"
 #include "client/import_batch.h"
 #include "client/leftover_files.h"
 #include "client/method_table.h"

@@ -36,8 +36,8 @@ struct ExecutionOptions {
   std::string working_dir;           // where trials without one start
   std::string executor = "process";  // or kubernetes, with `pods`
   trial::PodOptions pods = {};
-  // Of the nodes, that checkpoints may lie on (trial/host_paths.h), also where experiments run
-  // elsewhere; nullopt = any: the user who runs them is their author.
+  // Of the nodes, that checkpoints may lie on (trial/kubernetes/checkpoint_volume.h), also where
+  // experiments run elsewhere; nullopt = any: the user who runs them is their author.
   std::optional<std::vector<std::string>> host_paths = {};
   experiment::Limits limits = {};  // of what one experiment and one namespace may take
 };

@@ -2,7 +2,6 @@
 
 #include "experiment/conditions.h"
 #include "experiment/spec/local_support.h"
-#include "trial/host_paths.h"
 #include "trial/kubernetes/checkpoint_volume.h"
 
 namespace shirabe::client {

@@ -72,9 +72,9 @@ class RemoteClient : public Client {
 
   // Why a server may hang up before it was asked anything; it cannot say so itself.
   std::string Hint(const std::string& message) const {
-    if (reached_ || options_.channel != nullptr || !absl::StrContains(message, "Socket closed")) {
-      return "";
-    }
+    const bool hung_up = absl::StrContains(message, "Socket closed") ||
+                         absl::StrContains(message, "Connection reset");
+    if (reached_ || options_.channel != nullptr || !hung_up) return "";
     if (!options_.tls) return "; if it speaks TLS, write tls://" + options_.server;
     if (!options_.certificate.empty()) return "; it may not trust the certificate that we show";
     return "; if it asks its callers for a certificate, give one: shirabe config set-context NAME "

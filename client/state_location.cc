@@ -8,6 +8,8 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "base/names.h"
+#include "db/postgres/postgres_schema.h"
+#include "db/sqlite/sqlite_schema.h"
 
 namespace shirabe::client {
 namespace {
@@ -71,6 +73,11 @@ bool IsDefaultStoreMissing(const StateLocation& place) {
   constexpr char kScheme[] = "sqlite:";
   if (!place.db_is_default || !absl::StartsWith(place.db, kScheme)) return false;
   return access(place.db.c_str() + sizeof kScheme - 1, F_OK) != 0 && errno == ENOENT;
+}
+
+std::map<std::string, int64_t> StoredSchemas() {
+  return {{"sqlite", static_cast<int64_t>(db::CurrentSchema().size())},
+          {"postgres", static_cast<int64_t>(db::CurrentPostgresSchema().size())}};
 }
 
 }  // namespace shirabe::client

@@ -3,7 +3,9 @@
 // over the defaults. Pure functions of their arguments, any thread.
 #pragma once
 
+#include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 
@@ -39,5 +41,11 @@ std::string ShownDatabase(const StateLocation& place);
 
 // Whether no database was named, and there is none in the default place.
 bool IsDefaultStoreMissing(const StateLocation& place);
+
+// Which versions of the tables of each kind of store this program writes. It opens all older ones,
+// and refuses newer ones. For `shirabe version`. Pure; any thread.
+//
+// By the scheme of a store's address; memory, which outlives no program, has none.
+std::map<std::string, int64_t> StoredSchemas();
 
 }  // namespace shirabe::client

@@ -14,7 +14,7 @@
 #include "base/open_beneath.h"
 #include "base/process_id.h"
 #include "base/timestamp.h"
-#include "client/observation_retention.h"
+#include "client/retention.h"
 #include "db/commit_rules.h"
 #include "db/maintenance.h"
 #include "experiment/conditions.h"

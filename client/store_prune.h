@@ -1,6 +1,6 @@
 // What may go from a store and its files once it has been there for long: observations beyond a
 // number, files that belong to no trial that the store knows, and the space of what has gone. Used
-// by the verb prune, and the first by a server now and then (service/store_sweepers.h). Experiments
+// by the verb prune, and the first by a server now and then (service/periodic_tasks.h). Experiments
 // themselves are deleted by Client::Delete. Safe beside servers and trials that run.
 #pragma once
 
@@ -37,7 +37,7 @@ struct Thinned {
   int64_t observations = 0;
 };
 
-// Removes what client/observation_retention.h does not keep, a trial at a time.
+// Removes what client/retention.h does not keep, a trial at a time.
 StatusOr<Thinned> ThinObservations(db::Store& store, const ThinOptions& options);
 
 struct OrphanedFiles {

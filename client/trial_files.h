@@ -18,6 +18,9 @@
 
 #include "artifacts/store_table.h"
 #include "base/mutex.h"
+#include "base/names.h"
+#include "base/status.h"
+#include "client/client.h"
 #include "client/method_table.h"
 #include "client/records/namespace_guard.h"
 #include "db/store.h"
@@ -68,5 +71,15 @@ class TrialFiles {
   // The last ones used, newest first. Called by their digests, which they were compared with.
   std::list<std::pair<std::string, ManifestPtr>> manifests_ ABSL_GUARDED_BY(mutex_);
 };
+
+// How far the attempts of a trial are, or of what follows an experiment (spec.shirabe.onSuccess),
+// for those who read or follow a log. Any thread.
+struct Execution {
+  int32_t attempts = 0;
+  bool ended = false;  // there will be no more of them
+};
+
+// kNotFound if there is no such trial, or if nothing follows the experiment.
+StatusOr<Execution> ExecutionOf(Client& client, const TrialKey& key);
 
 }  // namespace shirabe::client

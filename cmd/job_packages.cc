@@ -24,7 +24,6 @@
 #include "base/temporary_folder.h"
 #include "base/text/number.h"
 #include "cmd/artifact_stores.h"
-#include "cmd/code_upload.h"
 #include "cmd/terminal.h"
 #include "experiment/spec/local_support.h"
 

@@ -8,10 +8,10 @@
 #include "base/file_io.h"
 #include "base/log.h"
 #include "base/process_id.h"
-#include "client/observation_retention.h"
+#include "client/retention.h"
 #include "cmd/spec_file.h"
 #include "suggestion/remote/remote_algorithm_table.h"
-#include "trial/host_paths.h"
+#include "trial/kubernetes/checkpoint_volume.h"
 #include "view/record_json.h"
 
 namespace shirabe::cmd {

@@ -14,7 +14,7 @@
 #include "cmd/options.h"
 #include "cmd/terminal.h"
 #include "cmd/verb.h"
-#include "suggestion/accelerator/gpu_setting.h"
+#include "suggestion/accelerator/gpu_library.h"
 
 namespace shirabe::cmd {
 namespace {

@@ -13,6 +13,10 @@
 
 namespace shirabe::cmd {
 
+// The token that proves a report is of the attempt that was handed out, in hexadecimal: what `ask
+// -o env` prints beside SHIRABE_TRIAL, and `tell` and `report` find again in their environment.
+inline constexpr char kTrialTokenVariable[] = "SHIRABE_TRIAL_TOKEN";
+
 // How to reach the server that is meant; none (server == "") where this machine's store is.
 StatusOr<Access> FindAccessOf(const Globals& globals);
 

@@ -47,7 +47,8 @@ struct ListFlags {
 void AddOutput(Options& options, ListFlags* flags);
 void AddListing(Options& options, ListFlags* flags);
 
-// Parses, then applies what is global. True if --help has been answered.
+// Parses, then applies what is global. True if --help, or what asks for the manual or the names of
+// flags, has been answered.
 StatusOr<bool> ParseAll(Options& options, const Globals& globals,
                         const std::vector<std::string>& arguments);
 
@@ -64,5 +65,24 @@ StatusOr<TrialKey> TrialArgument(const std::string& text, const std::string& ns)
 // The GPUs that verbs which run trials on this machine may give them: the list of --gpus, else all
 // there are; none for an experiment (null = any) that asks for none.
 std::vector<std::string> ChooseDevices(const std::string& gpus, const v1::Experiment* experiment);
+
+// The manual, in the language of groff's man macros: one page for the program with a section for
+// each verb, made from what is registered and from what --help shows, so that nothing is written
+// twice. The pages of the verbs come from the verbs themselves: each, called with kManOption alone,
+// prints its section (ParseAll). Functions without state; used by the main thread.
+
+inline constexpr char kManOption[] = "--man";
+// Likewise, for completion, with a text behind the "=": prints the names of the verb's flags that
+// begin with it.
+inline constexpr char kFlagNamesOption[] = "--flag-names=";
+
+// Text as groff prints it, whatever is in it.
+std::string ManText(const std::string& text);
+
+// One verb: usage, what it does, and its options but those that are in `common` as well.
+std::string ManSection(const Options& options, const Options& common);
+
+// The options themselves.
+std::string ManOptions(const Options& options);
 
 }  // namespace shirabe::cmd

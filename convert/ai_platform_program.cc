@@ -6,7 +6,6 @@
 #include "absl/strings/str_join.h"
 #include "base/printable.h"
 #include "base/text/number.h"
-#include "convert/machine_types.h"
 #include "convert/readers.h"
 #include "convert/trial_program.h"
 

@@ -3,7 +3,6 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "base/text/number.h"
-#include "convert/machine_types.h"
 #include "convert/readers.h"
 #include "convert/trial_program.h"
 

@@ -10,7 +10,7 @@
 #include "experiment/conditions.h"
 #include "experiment/plan.h"
 #include "experiment/spec/objective_value.h"
-#include "experiment/spec/start_point.h"
+#include "experiment/spec/trial_point.h"
 #include "experiment/state/checkpoint_policy.h"
 #include "experiment/state/retry_policy.h"
 #include "trial/checkpoint/katib_folder.h"

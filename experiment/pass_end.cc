@@ -13,7 +13,7 @@
 #include "experiment/pass_steps.h"
 #include "experiment/spec/objective_value.h"
 #include "experiment/spec/trial_result.h"
-#include "experiment/state/cost_ledger.h"
+#include "experiment/state/budget.h"
 #include "experiment/state/retry_policy.h"
 #include "metrics/describe_source.h"
 
@@ -189,21 +189,6 @@ void CompleteTrial(const TrialEdit& edit, std::string reason) {
   CloseAs(phase, edit);
 }
 
-// Its observations count as those of a trial that succeeded; without a finite one it is of no use
-// to the algorithm, as there.
-void RecordEarlyStop(const TrialEdit& edit, v1::TrialPhase phase) {
-  v1::Trial& trial = edit.trial.mutable_trial();
-  trial.set_message(edit.trial.attempt().stop().reason());
-  const std::string missing = MissingFrom(edit.in.state.experiment().spec(), trial);
-  if (phase == v1::TRIAL_EARLY_STOPPED && !missing.empty()) {
-    trial.set_message(trial.message() + "; " + missing);
-  }
-  edit.delta.AddEvent(trial, phase == v1::TRIAL_FAILED, trial.reason(), trial.message());
-  if (phase == v1::TRIAL_EARLY_STOPPED && !ResultOf(edit.in.state.experiment().spec(), trial)) {
-    CountInfeasible(edit);
-  }
-}
-
 // What the end of its open attempt means for the trial.
 void FinishTrial(const TrialEdit& edit, const NextStep& next) {
   using Charge = NextStep::Charge;
@@ -213,6 +198,10 @@ void FinishTrial(const TrialEdit& edit, const NextStep& next) {
   if (next.charge == Charge::kFailure) trial.set_failures(trial.failures() + 1);
   if (next.charge == Charge::kPreemption) trial.set_preemptions(trial.preemptions() + 1);
   if (charged || attempt.cause() == v1::COMPLETED) trial.set_message(EndMessage(attempt));
+  if (next.charge == Charge::kFailure && attempt.cause() == v1::YIELDED) {
+    trial.set_message(trial.message() +
+                      ": it asks to be run again, again and again without a newer checkpoint");
+  }
   if (charged && !IsPreemption(attempt.cause())) {
     const AttemptKey key = KeyOf(edit.in.state, attempt);
     attempt.set_log_tail(LogTail(edit.in.options.executor->Paths(key).log));
@@ -223,7 +212,7 @@ void FinishTrial(const TrialEdit& edit, const NextStep& next) {
   *trial.mutable_completion_time() = attempt.end_time();
   if (charged) edit.delta.AddEvent(trial, true, next.reason, EndMessage(attempt));
   if (attempt.cause() == v1::EARLY_STOPPED || next.phase == v1::TRIAL_EARLY_STOPPED) {
-    RecordEarlyStop(edit, next.phase);
+    RecordEarlyStop(edit, next.phase, attempt.stop().reason());
   }
   CloseAs(next.phase, edit);
 }
@@ -242,6 +231,20 @@ void RecordOutputs(const TrialEdit& edit, v1::Checkpoint outputs, const NextStep
 }
 
 }  // namespace
+
+void RecordEarlyStop(const TrialEdit& edit, v1::TrialPhase phase, const std::string& reason) {
+  v1::Trial& trial = edit.trial.mutable_trial();
+  trial.set_message(reason);
+  const std::string missing = MissingFrom(edit.in.state.experiment().spec(), trial);
+  if (phase == v1::TRIAL_EARLY_STOPPED && !missing.empty()) {
+    trial.set_message(trial.message() + "; " + missing);
+  }
+  edit.delta.AddEvent(trial, phase == v1::TRIAL_FAILED, trial.reason(), trial.message());
+  if (phase != v1::TRIAL_EARLY_STOPPED) return;
+  v1::Trial ended = trial;
+  ended.set_phase(phase);
+  if (!IsOfUse(edit.in.state.experiment().spec(), ended)) CountInfeasible(edit);
+}
 
 void FinishAttempt(const TrialEdit& edit, const trial::AttemptStatus& observed) {
   edit.delta.effects().forget.push_back(observed.key);

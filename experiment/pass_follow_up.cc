@@ -10,7 +10,6 @@
 #include "base/timestamp.h"
 #include "experiment/attempt_request.h"
 #include "experiment/conditions.h"
-#include "experiment/follow_up_edit.h"
 #include "experiment/spec/parse_spec.h"
 #include "experiment/state/checkpoint_policy.h"
 #include "experiment/state/retry_policy.h"

@@ -6,11 +6,10 @@
 #include "base/printable.h"
 #include "base/timestamp.h"
 #include "experiment/attempt_request.h"
-#include "experiment/follow_up_edit.h"
 #include "experiment/observation_ingest.h"
 #include "experiment/pass_follow_up.h"
 #include "experiment/spec/parse_spec.h"
-#include "experiment/state/cost_ledger.h"
+#include "experiment/state/budget.h"
 #include "experiment/state/retry_policy.h"
 
 namespace shirabe::experiment {

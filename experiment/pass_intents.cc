@@ -10,7 +10,6 @@
 #include "experiment/conditions.h"
 #include "experiment/pass_steps.h"
 #include "experiment/spec/range_changes.h"
-#include "experiment/spec/start_point.h"
 #include "experiment/spec/trial_point.h"
 #include "experiment/state/retry_policy.h"
 #include "experiment/state/stop_rules.h"

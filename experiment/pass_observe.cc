@@ -7,7 +7,7 @@
 #include "experiment/attempt_request.h"
 #include "experiment/observation_ingest.h"
 #include "experiment/pass_steps.h"
-#include "experiment/state/cost_ledger.h"
+#include "experiment/state/budget.h"
 
 namespace shirabe::experiment {
 namespace {

@@ -7,7 +7,7 @@
 #include "base/timestamp.h"
 #include "experiment/conditions.h"
 #include "experiment/pass_follow_up.h"
-#include "experiment/state/cost_ledger.h"
+#include "experiment/state/budget.h"
 #include "experiment/state/retry_policy.h"
 #include "metrics/describe_source.h"
 #include "trial/checkpoint/katib_folder.h"

@@ -74,6 +74,10 @@ Delta ObserveStray(const PassInput& in, const trial::AttemptStatus& observed);
 metrics::Source SourceOf(const PassInput& in, const v1::Trial& trial, const v1::Attempt& attempt);
 // Its program has ended and all it wrote was read: what its end means for the trial.
 void FinishAttempt(const TrialEdit& edit, const trial::AttemptStatus& observed);
+// Of a trial that ends in this phase because it was stopped, for this reason. Its observations
+// count as those of one that succeeded; without all that a result has it is of no use to the
+// algorithm.
+void RecordEarlyStop(const TrialEdit& edit, v1::TrialPhase phase, const std::string& reason);
 // Where the attempt began (AttemptStatus::begin_known).
 Status RecordResume(const TrialEdit& edit, const trial::AttemptStatus& observed);
 bool HasNewCheckpoint(const TrialDelta& trial, const trial::AttemptStatus& observed);

@@ -81,10 +81,9 @@ void StopTrial(const TrialEdit& edit, const std::string& reason, const char* tri
   const NextStep next = NextAfterStop(trial_reason, edit.trial.trial());
   v1::Trial& trial = edit.trial.mutable_trial();
   trial.set_reason(next.reason);
-  trial.set_message(reason);
   trial.clear_waiting();
   *trial.mutable_completion_time() = ToProto(edit.in.now);
-  edit.delta.AddEvent(trial, next.phase == v1::TRIAL_FAILED, next.reason, reason);
+  RecordEarlyStop(edit, next.phase, reason);
   edit.trial.SetPhase(next.phase);
   PruneOld(edit);
 }
@@ -160,6 +159,7 @@ Delta ApplyRecommendation(const PassInput& in, const RecommendTicket& answered) 
   const suggestion::Recommendation& found = **answer;
   const suggestion::History& history = in.state.history();
   if (found.trial < 0 || found.trial >= history.size()) return delta;
+  if (history.trial(found.trial).partial) return delta;
   v1::RecommendedTrial recommended;
   recommended.set_number(found.trial + 1);
   recommended.set_trial_name(TrialName({in.state.key(), recommended.number()}));

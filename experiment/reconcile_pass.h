@@ -3,8 +3,8 @@
 // everything that must be remembered is in ExperimentState, and through it in the store.
 #pragma once
 
-#include "experiment/apply_delta.h"
 #include "experiment/pass_steps.h"
+#include "experiment/state/pass_delta.h"
 
 namespace shirabe::experiment {
 

@@ -16,7 +16,6 @@
 #include "experiment/spec/parse_spec.h"
 #include "experiment/spec/range_changes.h"
 #include "experiment/spec/spec_limits.h"
-#include "experiment/spec/start_point.h"
 #include "experiment/spec/trial_point.h"
 #include "experiment/state/warm_start.h"
 

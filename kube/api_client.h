@@ -29,7 +29,6 @@
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "base/status.h"
-#include "kube/client_options.h"
 #include "kube/cluster_config.h"
 #include "kube/json_access.h"
 #include "kube/resource_path.h"

@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "base/mutex.h"
 #include "base/rng.h"
-#include "kube/client_options.h"
+#include "kube/cluster_config.h"
 #include "kube/credentials.h"
 #include "kube/resource_path.h"
 #include "net/http_client.h"

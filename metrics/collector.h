@@ -2,6 +2,9 @@
 // specification and has no state of one attempt: what must be remembered is in the cursor, which is
 // committed together with the rows, so that reading on from an old cursor gives the same rows again
 // and nothing is lost or doubled. Thread-safe: one object may serve many attempts.
+//
+// A new one is a file in metrics/collectors/ and a CollectorKind in proto/shirabe/v1/
+// experiment.proto, whose options say what it reads.
 #pragma once
 
 #include <cstdint>

@@ -35,8 +35,7 @@
 #include "service/katib/katib_db_manager.h"
 #include "service/katib/katib_early_stopping.h"
 #include "service/katib/katib_suggestion.h"
-#include "service/schedule_runner.h"
-#include "service/store_sweepers.h"
+#include "service/periodic_tasks.h"
 
 namespace shirabe::service {
 namespace {
@@ -134,12 +133,13 @@ class ListeningServer : public Server {
     options_.client->Attach(controller_.get());
     experiment_owner_ =
         std::make_unique<ExperimentOwner>(options_.client, controller_.get(), options_.clock);
-    sweeper_ = std::make_unique<LogSweeper>(options_.client, options_.home, options_.log_bytes);
+    periodic_tasks_.push_back(
+        StartDeletingLogs(options_.client, options_.home, options_.log_bytes));
     schedule_runner_ =
         std::make_unique<ScheduleRunner>(&options_.client->schedules(), options_.clock);
-    row_sweeper_ =
-        std::make_unique<RowSweeper>(options_.client, options_.keep_observations, options_.clock);
-    copy_sweeper_ = std::make_unique<CopySweeper>(options_.client, options_.clock);
+    periodic_tasks_.push_back(
+        StartThinning(options_.client, options_.keep_observations, options_.clock));
+    periodic_tasks_.push_back(StartDeletingCopies(options_.client, options_.clock));
     hub_ = std::make_unique<ChangeHub>(*options_.client);
     store_metrics_ = std::make_unique<StoreMetrics>(
         StoreMetrics::Options{.client = options_.client,
@@ -172,8 +172,7 @@ class ListeningServer : public Server {
     grpc_ = nullptr;
     long_polls_ = nullptr;
     hub_ = nullptr;
-    sweeper_ = nullptr;
-    row_sweeper_ = nullptr;
+    periodic_tasks_.clear();
     schedule_runner_ = nullptr;
     experiment_owner_ = nullptr;
     options_.client->Attach(nullptr);
@@ -376,10 +375,8 @@ class ListeningServer : public Server {
   std::unique_ptr<GrpcListener> katib_listener_;
   std::unique_ptr<grpc::Server> katib_;
   std::unique_ptr<ExperimentOwner> experiment_owner_;
-  std::unique_ptr<LogSweeper> sweeper_;
   std::unique_ptr<ScheduleRunner> schedule_runner_;
-  std::unique_ptr<RowSweeper> row_sweeper_;
-  std::unique_ptr<CopySweeper> copy_sweeper_;
+  std::vector<PeriodicTaskPtr> periodic_tasks_;
   std::unique_ptr<ChangeHub> hub_;
   std::unique_ptr<LongPollQueue> long_polls_;
   std::unique_ptr<StoreMetrics> store_metrics_;

@@ -107,6 +107,13 @@ struct StopProblem {
   std::vector<bool> further_maximize = {};  // the same of the other objectives
 };
 
+// What the value of a trial counts for that a rule has stopped.
+enum class StoppedValue {
+  kResult,   // what that of any other does: it may be the best, and reach the goal
+  kPartial,  // of a part of what others are measured on: algorithms learn from it, no more
+  kNone      // nothing: it makes no sense
+};
+
 struct StopperInfo {
   std::string name;  // Katib's, where Katib has it
   std::vector<std::string> aliases = {};
@@ -118,6 +125,8 @@ struct StopperInfo {
   // Whether it compares trials by all objectives, or by none. Creating one that does not, where
   // there are several, is kInvalidArgument with those that do.
   bool several_objectives = false;
+  // For a value of the metric; null where all are results.
+  StoppedValue (*value_of_stopped)(const StopProblem& problem, double value) = nullptr;
 };
 
 // As ValidateSettings of algorithm.h, without random_state: rules draw nothing.
@@ -128,22 +137,11 @@ Status ValidateStopperSettings(const std::vector<SettingInfo>& known, const Sett
 StatusOr<std::unique_ptr<Stopper>> CreateStopper(const std::string& name,
                                                  const StopProblem& problem);
 
-// ---- for the rules -----------------------------------------------------------------------------
-
-// A number that passed the table; nullopt where it has no default and was not given.
-std::optional<double> NumberSetting(const Settings& settings, const std::string& name);
-// One that has a default.
-int64_t IntSetting(const Settings& settings, const std::string& name);
-
 // Losses in the words of a reason: the metric's own values.
 struct MetricDirection {
   bool maximize = false;
   std::string Show(double loss) const;
   const char* Worse() const { return maximize ? "<" : ">"; }
 };
-
-// The settings of rules that compare with other trials. `trials` is the default.
-SettingInfo MinTrialsRequired(const std::string& trials);
-SettingInfo StartStep(const std::string& reports);
 
 }  // namespace shirabe::suggestion

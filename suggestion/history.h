@@ -27,6 +27,7 @@ enum class TrialState : uint8_t {
 struct TrialSummary {
   TrialState state = TrialState::kActive;
   bool early_stopped = false;
+  bool partial = false;   // its losses are of a part of what others are measured on
   double loss = 0;        // of the first objective; valid when completed
   int64_t last_step = 0;  // greatest step observed
   int64_t parent = 0;     // trial number, 0 = none

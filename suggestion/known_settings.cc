@@ -240,4 +240,34 @@ const std::string* FindSetting(const Settings& settings, const std::string& name
   return nullptr;
 }
 
+std::optional<double> NumberSetting(const Settings& settings, const std::string& name) {
+  const std::string* text = FindSetting(settings, name);
+  return text == nullptr ? std::nullopt : ParseNumber(*text);
+}
+
+int64_t IntSetting(const Settings& settings, const std::string& name) {
+  const auto number = NumberSetting(settings, name);
+  CHECK(number.has_value());
+  // A bound that no trial reaches stands for more than an int64 can count.
+  return static_cast<int64_t>(std::min(*number, 0x1p62));
+}
+
+SettingInfo MinTrialsRequired(const std::string& trials) {
+  return {.name = "min_trials_required",
+          .type = SettingInfo::Type::kInt,
+          .default_value = trials,
+          .min = 1,
+          .max = std::numeric_limits<double>::infinity(),
+          .help = "nothing is stopped before this many other trials have got as far"};
+}
+
+SettingInfo StartStep(const std::string& reports) {
+  return {.name = "start_step",
+          .type = SettingInfo::Type::kInt,
+          .default_value = reports,
+          .min = 1,
+          .max = std::numeric_limits<double>::infinity(),
+          .help = "reports that a trial makes before it can be stopped"};
+}
+
 }  // namespace shirabe::suggestion

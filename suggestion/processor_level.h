@@ -3,7 +3,7 @@
 // from about 2013), where matrices take two thirds of the time. CreateAlgorithm takes those that
 // suit the processor it runs on.
 //
-// The copy is the folders V3_FOLDERS of CMakeLists.txt as a whole, registrations and all, so that
+// The copy is the sources V3_SOURCES of CMakeLists.txt as a whole, registrations and all, so that
 // an algorithm is nowhere named for it. It shares code with nothing: everything in it but
 // shirabe_v3 is local to it, inline functions too, or an older processor could be led into it. Only
 // Problem, History, Proposal and the plain data of suggestion/analyses.h pass between the two,

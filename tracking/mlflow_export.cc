@@ -24,7 +24,6 @@
 #include "base/text/number.h"
 #include "base/timestamp.h"
 #include "client/records/enum_words.h"
-#include "tracking/trial_rows.h"
 #include "trial/trial_template.h"
 #include "view/record_json.h"
 #include "view/wait_condition.h"
@@ -224,7 +223,7 @@ class Export {
     const auto row = [&](const db::StoredObservation& value) {
       return files.AddValue(metrics_.KeyOf(value.metric), value);
     };
-    RETURN_IF_ERROR(EachRow(wanted_.client, key, row));
+    RETURN_IF_ERROR(wanted_.client.EachObservation({.trial = key}, row));
     RETURN_IF_ERROR(files.FlushValues());
     ++runs_;
     return absl::OkStatus();

@@ -1,5 +1,10 @@
 #include "tracking/tensorboard_log.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <utility>
 
@@ -8,15 +13,78 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/file_io.h"
+#include "base/open_beneath.h"
 #include "base/timestamp.h"
 #include "client/records/enum_words.h"
-#include "tracking/event_writer.h"
+#include "metrics/tf_event.h"
 #include "tracking/hparams_events.h"
-#include "tracking/trial_rows.h"
 
 namespace shirabe::tracking {
 namespace fs = std::filesystem;
 namespace {
+
+constexpr size_t kFlushBytes = 64 << 10;
+
+template <class Number>
+void AppendBytes(std::string& out, Number number) {
+  char bytes[sizeof(number)];
+  std::memcpy(bytes, &number, sizeof(number));  // little-endian, as every machine that is built for
+  out.append(bytes, sizeof(number));
+}
+
+// Writes a file of TensorBoard's events, whose framing metrics/tf_event.h describes. Readers may
+// follow it meanwhile: events are appended, and a last one that is cut off is read once it is
+// whole. Used by one thread.
+class EventWriter {
+ public:
+  enum class Mode {
+    kNew,     // what the file held goes
+    kAppend,  // goes on after it
+  };
+  // No link below `folder` is followed; its errors are those of base/open_beneath.h.
+  static StatusOr<EventWriter> Open(const std::string& folder, const std::string& path, Mode mode);
+
+  // Written out by 64 KiB, and by Flush.
+  Status Append(const tensorboard::Event& event);
+  Status Flush();
+
+ private:
+  EventWriter(Fd fd, std::string path) : fd_(std::move(fd)), path_(std::move(path)) {}
+
+  Fd fd_;
+  std::string path_;
+  std::string pending_;
+};
+
+StatusOr<EventWriter> EventWriter::Open(const std::string& folder, const std::string& path,
+                                        Mode mode) {
+  const int access = O_RDWR | O_CREAT | (mode == Mode::kNew ? O_TRUNC : O_APPEND);
+  ASSIGN_OR_RETURN(Fd fd, OpenBeneath(folder, path, access, 0644));
+  EventWriter writer(std::move(fd), path);
+  if (mode == Mode::kNew) {
+    tensorboard::Event first;
+    first.set_file_version("brain.Event:2");
+    RETURN_IF_ERROR(writer.Append(first));
+  }
+  return writer;
+}
+
+Status EventWriter::Append(const tensorboard::Event& event) {
+  const std::string data = event.SerializeAsString();
+  std::string length;
+  AppendBytes(length, static_cast<uint64_t>(data.size()));
+  pending_ += length;
+  AppendBytes(pending_, metrics::MaskedCrc32c(length));
+  pending_ += data;
+  AppendBytes(pending_, metrics::MaskedCrc32c(data));
+  return pending_.size() < kFlushBytes ? absl::OkStatus() : Flush();
+}
+
+Status EventWriter::Flush() {
+  RETURN_IF_ERROR(WriteAll(fd_.get(), pending_, path_));
+  pending_.clear();
+  return absl::OkStatus();
+}
 
 constexpr int64_t kTrialPage = 256;
 constexpr char kStem[] = "events.out.tfevents.";
@@ -150,7 +218,7 @@ Status TensorboardLog::AppendRows(const TrialKey& key, Run& run) {
     if (!is_new(row)) known += DigestOf(row);
     return absl::OkStatus();
   };
-  RETURN_IF_ERROR(EachRow(place_.client, key, count));
+  RETURN_IF_ERROR(place_.client.EachObservation({.trial = key}, count));
   if (all == run.digest) return absl::OkStatus();
   ASSIGN_OR_RETURN(EventWriter writer, EventWriter::Open(place_.folder, FileOf(key.number),
                                                          EventWriter::Mode::kAppend));
@@ -167,11 +235,12 @@ Status TensorboardLog::AppendRows(const TrialKey& key, Run& run) {
     return absl::OkStatus();
   };
   std::map<std::string, std::pair<int32_t, int64_t>> reached;
-  RETURN_IF_ERROR(EachRow(place_.client, key, [&](const db::StoredObservation& row) {
-    auto& last = reached.emplace(row.metric, std::pair(row.attempt, row.step)).first->second;
-    last = std::max(last, std::pair(row.attempt, row.step));
-    return append(row);
-  }));
+  RETURN_IF_ERROR(
+      place_.client.EachObservation({.trial = key}, [&](const db::StoredObservation& row) {
+        auto& last = reached.emplace(row.metric, std::pair(row.attempt, row.step)).first->second;
+        last = std::max(last, std::pair(row.attempt, row.step));
+        return append(row);
+      }));
   run.reached = std::move(reached);
   return writer.Flush();
 }

@@ -14,7 +14,7 @@
 #include "base/timestamp.h"
 #include "client/records/enum_words.h"
 #include "experiment/conditions.h"
-#include "suggestion/space/rule_values.h"
+#include "suggestion/space/rule_reader.h"
 #include "suggestion/space/search_space.h"
 #include "view/best_trial.h"
 #include "view/record_rows.h"

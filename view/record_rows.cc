@@ -233,6 +233,11 @@ std::string ResumedCell(const v1::Attempt& attempt) {
                       TrialName({ExperimentKeyOf(attempt), trial}));
 }
 
+// Counted when it has ended.
+std::string StepsCell(const v1::Attempt& attempt, int64_t steps) {
+  return attempt.state() == v1::ATTEMPT_CLOSED ? std::to_string(steps) : "";
+}
+
 std::string PriceCell(const v1::Placement& placement) {
   const double price = placement.price_per_hour();
   return price > 0 ? AmountText(price) + "/h" : "";
@@ -260,8 +265,8 @@ Cells AttemptRow(const v1::Attempt& attempt, const RowStyle& style) {
                  placement.node(),
                  placement.capacity(),
                  ResumedCell(attempt),
-                 std::to_string(attempt.steps_gained()),
-                 std::to_string(attempt.steps_redone()),
+                 StepsCell(attempt, attempt.steps_gained()),
+                 StepsCell(attempt, attempt.steps_redone()),
                  attempt.has_start_time() ? absl::StrFormat("%.1f", spent.seconds) : "",
                  spent.cost > 0 ? AmountText(spent.cost) : ""};
   if (!style.wide) return cells;

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <stop_token>
 #include <string>
+#include <vector>
 
 #include "base/status.h"
 
@@ -41,7 +42,7 @@ struct FolderToPack {
 };
 
 // Writes the archive of a folder to `fd`, a file that is empty. .git and __pycache__ are left out
-// wherever they stand, and what .shirabeignore names (ignore_file.h). kInvalidArgument, with path
+// wherever they stand, and what .shirabeignore names (ReadIgnoreFile). kInvalidArgument, with path
 // and fix, for what no package can have: a link that leads out, a pipe; kResourceExhausted, with
 // the limit.
 StatusOr<Packed> PackFolder(const FolderToPack& what, int fd, const PackageLimits& limits = {});
@@ -52,5 +53,23 @@ StatusOr<Packed> PackFolder(const FolderToPack& what, int fd, const PackageLimit
 // kCancelled: `stop` was requested.
 Status UnpackPackage(int fd, const std::string& folder, const PackageLimits& limits,
                      const std::stop_token& stop);
+
+// .shirabeignore: what of a folder is not packed. One pattern a line, as .gitignore has them: '*',
+// '?' and '[…]' do not match '/'; a pattern with a '/' in it, but for the last character, begins at
+// the folder itself, others hold at any depth; a last '/' means folders only. '#' begins a comment.
+// Lines with '!' and with '**' are refused. Pure functions.
+struct IgnorePattern {
+  std::string glob;
+  bool anchored = false;  // else of a name, at any depth
+  bool folders_only = false;
+};
+
+inline constexpr char kIgnoreFile[] = ".shirabeignore";
+
+// kInvalidArgument, with the number of the line.
+StatusOr<std::vector<IgnorePattern>> ReadIgnoreFile(const std::string& text);
+
+// Of a path below the folder. What lies in a folder that is ignored need not be asked about.
+bool IsIgnored(const std::vector<IgnorePattern>& patterns, const std::string& path, bool folder);
 
 }  // namespace shirabe::artifacts

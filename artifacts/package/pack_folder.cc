@@ -15,7 +15,6 @@
 #include "absl/strings/str_format.h"
 #include "artifacts/package/code_package.h"
 #include "artifacts/package/gzip_stream.h"
-#include "artifacts/package/ignore_file.h"
 #include "artifacts/package/tar_reader.h"
 #include "base/file_io.h"
 #include "base/printable.h"

@@ -9,8 +9,6 @@
 #include <set>
 #include <utility>
 
-#include "base/text/json_escapes.h"
-
 namespace shirabe {
 namespace {
 

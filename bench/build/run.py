@@ -52,6 +52,9 @@ def commands(build_folder):
         if compiled and entry["file"].endswith(".cc"):
             first = next(i for i, word in enumerate(words) if word.startswith("-D"))
             arguments = words[first:words.index("-o")] + [entry["file"]]
+            if "-include" in arguments:  # gcc's precompiled header, which clang does not read
+                place = arguments.index("-include")
+                del arguments[place:place + 2]
             yield entry["directory"], [a for a in arguments if a not in ("-O3", "-Werror")]
 
 

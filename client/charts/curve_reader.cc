@@ -52,9 +52,9 @@ Status CheckRequest(const v1::CurvesRequest& request) {
 Status CheckMetric(const std::string& metric, const std::vector<std::string>& names) {
   if (std::find(names.begin(), names.end(), metric) != names.end()) return absl::OkStatus();
   const auto nearest = Nearest(metric, names);
-  return absl::InvalidArgumentError(absl::StrCat(
-      "there is no metric \"", metric, "\"", nearest ? "; did you mean \"" + *nearest + "\"?" : "",
-      " (metrics: ", absl::StrJoin(names, ", "), ")"));
+  return absl::InvalidArgumentError(
+      absl::StrCat("must be one of ", absl::StrJoin(names, ", "), ": there is no metric \"", metric,
+                   "\"", nearest ? "; did you mean \"" + *nearest + "\"?" : ""));
 }
 
 v1::TrialPhase PhaseAt(const ColumnTable& table, size_t row) {

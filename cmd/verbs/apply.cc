@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/registry.h"
-#include "cmd/code_upload.h"
+#include "cmd/artifact_stores.h"
 #include "cmd/job_packages.h"
 #include "cmd/record_printer.h"
 #include "cmd/session.h"

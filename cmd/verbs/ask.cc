@@ -11,7 +11,6 @@
 #include "cmd/terminal.h"
 #include "cmd/verb.h"
 #include "cmd/verb_flags.h"
-#include "cmd/verbs/trial_token.h"
 #include "trial/trial_template.h"
 #include "view/best_trial.h"
 #include "view/record_rows.h"

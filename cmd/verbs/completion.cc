@@ -1,6 +1,10 @@
 // completion: small scripts that ask `shirabe __complete WORDS…` what could come next, so that the
 // three shells know the same and need no list of their own.
+#include <algorithm>
+
+#include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "base/registry.h"
 #include "cmd/terminal.h"
 #include "cmd/verb.h"
@@ -76,8 +80,19 @@ StatusOr<int> Completion(const Arguments& arguments) {
   return 0;
 }
 
+// Whether the last word may be a flag of the verb: behind "--" all words are a program's.
+bool CompletesFlag(const Arguments& words) {
+  return words.size() > 1 && absl::StartsWith(words.back(), "-") &&
+         std::find(words.begin(), words.end() - 1, "--") == words.end() - 1 &&
+         absl::c_linear_search(VerbNames(), words[0]);
+}
+
 StatusOr<int> Complete(const Arguments& arguments) {
   const std::string prefix = arguments.empty() ? "" : arguments.back();
+  if (CompletesFlag(arguments)) {
+    FindVerb(arguments[0])->run({absl::StrCat(kFlagNamesOption, prefix)}).IgnoreError();
+    return 0;
+  }
   for (const std::string& candidate : Candidates(arguments)) {
     if (absl::StartsWith(candidate, prefix)) Out(candidate + "\n");
   }

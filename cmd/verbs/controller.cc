@@ -26,7 +26,6 @@
 #include "kube/json_access.h"
 #include "kube/leader_election.h"
 #include "kube/namespace_cache.h"
-#include "kube/pod_finder.h"
 #include "service/common/server_metrics.h"
 #include "service/http/http_server.h"
 #include "suggestion/accelerator/program_gpu.h"

@@ -3,7 +3,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/registry.h"
-#include "client/executions.h"
+#include "client/trial_files.h"
 #include "cmd/session.h"
 #include "cmd/terminal.h"
 #include "cmd/verb.h"

@@ -1,8 +1,7 @@
 // __man: prints the manual, shirabe(1), for packages; `cmake --install` does it. All of it comes
-// from the registered verbs (man_page.h).
+// from the registered verbs (cmd/verb_flags.h).
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "cmd/man_page.h"
 #include "cmd/terminal.h"
 #include "cmd/verb.h"
 #include "cmd/verb_flags.h"

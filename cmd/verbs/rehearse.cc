@@ -4,7 +4,7 @@
 #include <filesystem>
 
 #include "base/registry.h"
-#include "cmd/code_upload.h"
+#include "cmd/artifact_stores.h"
 #include "cmd/job_packages.h"
 #include "cmd/session.h"
 #include "cmd/spec_file.h"

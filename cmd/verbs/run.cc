@@ -9,7 +9,7 @@
 #include "base/printable.h"
 #include "base/registry.h"
 #include "client/records/enum_words.h"
-#include "cmd/code_upload.h"
+#include "cmd/artifact_stores.h"
 #include "cmd/job_packages.h"
 #include "cmd/page_server.h"
 #include "cmd/session.h"

@@ -16,7 +16,6 @@
 #include "cmd/verb.h"
 #include "cmd/verb_flags.h"
 #include "cmd/verbs/page/report.h"
-#include "cmd/verbs/trial_token.h"
 
 namespace shirabe::cmd {
 namespace {
@@ -190,6 +189,10 @@ StatusOr<int> ReportVerb(const Arguments& arguments) {
     return absl::StrContains(word, '=') && !absl::StartsWith(word, "-") &&
            !absl::EndsWith(word, ".html") && !absl::EndsWith(word, ".htm");
   });
+  // Which of the two it will be is not known yet: the flags of both are offered.
+  if (arguments.size() == 1 && absl::StartsWith(arguments[0], kFlagNamesOption)) {
+    RETURN_IF_ERROR(ReportMetrics(arguments).status());
+  }
   return values ? ReportMetrics(arguments) : ReportExperiment(arguments);
 }
 

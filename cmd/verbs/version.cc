@@ -1,6 +1,6 @@
 #include "base/registry.h"
 #include "base/text/json_text.h"
-#include "client/stored_schemas.h"
+#include "client/state_location.h"
 #include "cmd/commit.h"
 #include "cmd/terminal.h"
 #include "cmd/verb.h"

@@ -49,16 +49,6 @@ suggestion::Problem MakeProblem(const v1::ExperimentSpec& spec, suggestion::Spac
           .constraints = CountBounds(spec)};
 }
 
-suggestion::StopProblem StopProblemOf(const v1::ExperimentSpec& spec) {
-  suggestion::StopProblem problem{
-      .settings = SettingsOf(spec.early_stopping().algorithm_settings()),
-      .maximize = spec.objective().type() == v1::MAXIMIZE};
-  for (const v1::AdditionalObjective& objective : spec.shirabe().additional_objectives()) {
-    problem.further_maximize.push_back(objective.type() == v1::MAXIMIZE);
-  }
-  return problem;
-}
-
 StatusOr<AlgorithmSetup> MakeAlgorithm(const v1::Experiment& experiment) {
   const v1::ExperimentSpec& spec = experiment.spec();
   ASSIGN_OR_RETURN(suggestion::Space space, SearchSpaceOf(spec));

@@ -8,7 +8,6 @@
 #include "base/status.h"
 #include "proto/shirabe/v1/experiment.pb.h"
 #include "suggestion/algorithm.h"
-#include "suggestion/early_stopping.h"
 
 namespace shirabe::experiment {
 
@@ -17,9 +16,6 @@ suggestion::Settings SettingsOf(const google::protobuf::RepeatedPtrField<v1::Set
 // With the space as the parameters specify it.
 StatusOr<suggestion::Problem> ProblemOf(const v1::ExperimentSpec& spec);
 suggestion::Problem MakeProblem(const v1::ExperimentSpec& spec, suggestion::Space space);
-
-// Of spec.earlyStopping, which there must be.
-suggestion::StopProblem StopProblemOf(const v1::ExperimentSpec& spec);
 
 struct AlgorithmSetup {
   std::unique_ptr<suggestion::Algorithm> algorithm;

@@ -102,8 +102,8 @@ bool IsWord(const std::string& name) {
   });
 }
 
-// One argument, with {name} as a reference; what a pod would expand is escaped, so that the program
-// gets the argument as it was typed.
+// One argument, with {name} as a reference, and {{ as a brace; }} stays two, as JSON ends with
+// them. What a pod would expand is escaped, so that the program gets the argument as it was typed.
 StatusOr<std::string> Argument(std::string_view text, const std::vector<std::string>& names,
                                std::set<std::string>& used) {
   std::string out;
@@ -122,7 +122,8 @@ StatusOr<std::string> Argument(std::string_view text, const std::vector<std::str
         const auto meant = ClosestKnown(name, names);
         return Invalid("\"" + std::string(text) + "\": {" + name + "} is not a parameter; " +
                        (meant ? "did you mean {" + *meant + "}?" : "write {{ for a brace") +
-                       (!meant && IsWord(name) ? ", or add --param " + name + "=RANGE" : ""));
+                       (!meant && IsWord(name) ? ", or add --param " + name + "=RANGE" : "") +
+                       (meant ? "" : "; a closing brace is written once"));
       }
       used.insert(name);
       out += "${trialParameters." + name + "}";

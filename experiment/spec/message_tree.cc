@@ -166,6 +166,8 @@ std::string ToJson(const Proto& message, int indent) { return JsonText(ToTree(me
 
 namespace {
 
+constexpr size_t kMostOfValue = 120;  // of a value: a parameter with a few of its own
+
 struct Difference {
   std::string path;
   std::string before;
@@ -175,7 +177,7 @@ struct Difference {
 std::string Shown(const Json* value) {
   if (value == nullptr) return "nothing";
   const std::string text = JsonText(*value);
-  return text.size() <= 60 ? text : text.substr(0, 57) + "...";
+  return text.size() <= kMostOfValue ? text : text.substr(0, kMostOfValue - 3) + "...";
 }
 
 std::optional<Difference> Compare(const Json& a, const Json& b, const std::string& path);
@@ -211,8 +213,9 @@ std::optional<Difference> Compare(const Json& a, const Json& b, const std::strin
   return Difference{path, Shown(&a), Shown(&b)};
 }
 
-// The specification without what may change while the experiment runs.
-Json Fixed(const v1::Experiment& experiment) {
+// The specification without what may change while the experiment runs, of which the ranges are
+// those of the first `compared` parameters: any further one is shown as it is.
+Json Fixed(const v1::Experiment& experiment, int compared) {
   v1::Experiment copy;
   *copy.mutable_spec() = experiment.spec();
   SetDefaults(copy);
@@ -220,8 +223,9 @@ Json Fixed(const v1::Experiment& experiment) {
   copy.mutable_spec()->clear_max_trial_count();
   copy.mutable_spec()->clear_max_failed_trial_count();
   copy.mutable_spec()->mutable_objective()->clear_goal();
-  for (v1::ParameterSpec& parameter : *copy.mutable_spec()->mutable_parameters()) {
-    v1::FeasibleSpace& range = *parameter.mutable_feasible_space();
+  for (int i = 0; i < compared; ++i) {
+    v1::FeasibleSpace& range =
+        *copy.mutable_spec()->mutable_parameters(i)->mutable_feasible_space();
     range.clear_min();
     range.clear_max();
     range.clear_list();
@@ -234,7 +238,8 @@ Json Fixed(const v1::Experiment& experiment) {
 }  // namespace
 
 Status CheckSameExperiment(const v1::Experiment& existing, const v1::Experiment& wanted) {
-  const auto difference = Compare(Fixed(existing), Fixed(wanted), "spec");
+  const int both = std::min(existing.spec().parameters_size(), wanted.spec().parameters_size());
+  const auto difference = Compare(Fixed(existing, both), Fixed(wanted, both), "spec");
   if (!difference) return absl::OkStatus();
   const ExperimentKey key{existing.metadata().namespace_(), existing.metadata().name()};
   return absl::AlreadyExistsError(

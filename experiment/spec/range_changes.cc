@@ -14,7 +14,7 @@
 #include "experiment/spec/field_rules.h"
 #include "experiment/spec/findings.h"
 #include "experiment/spec/parse_spec.h"
-#include "experiment/spec/start_point.h"
+#include "experiment/spec/trial_point.h"
 #include "suggestion/algorithm.h"
 
 namespace shirabe::experiment {

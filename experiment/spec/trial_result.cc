@@ -12,6 +12,8 @@
 namespace shirabe::experiment {
 namespace {
 
+using suggestion::StoppedValue;
+
 // The difference of two finite numbers; where that is too large for one, the largest there is.
 double Difference(double a, double b) {
   constexpr double kMost = std::numeric_limits<double>::max();
@@ -36,6 +38,7 @@ double LossOfType(v1::ObjectiveType type, double value) {
 v1::ExperimentSpec ResultSpecOf(const v1::ExperimentSpec& spec) {
   v1::ExperimentSpec result;
   *result.mutable_objective() = spec.objective();
+  *result.mutable_early_stopping() = spec.early_stopping();
   auto& shirabe = *result.mutable_shirabe();
   *shirabe.mutable_additional_objectives() = spec.shirabe().additional_objectives();
   *shirabe.mutable_constraints() = spec.shirabe().constraints();
@@ -84,7 +87,34 @@ std::optional<double> CountedValue(const v1::ExperimentSpec& spec, const v1::Obs
   return found ? std::optional(found->value) : std::nullopt;
 }
 
-std::optional<TrialResult> ResultOf(const v1::ExperimentSpec& spec, const v1::Trial& trial) {
+suggestion::StopProblem StopProblemOf(const v1::ExperimentSpec& spec) {
+  suggestion::StopProblem problem{.maximize = spec.objective().type() == v1::MAXIMIZE};
+  for (const v1::Setting& setting : spec.early_stopping().algorithm_settings()) {
+    problem.settings.emplace_back(setting.name(), setting.value());
+  }
+  for (const v1::AdditionalObjective& objective : spec.shirabe().additional_objectives()) {
+    problem.further_maximize.push_back(objective.type() == v1::MAXIMIZE);
+  }
+  return problem;
+}
+
+StoppedValue StoppedValueOf(const v1::ExperimentSpec& spec, const v1::Trial& trial) {
+  if (trial.phase() != v1::TRIAL_EARLY_STOPPED || !trial.has_objective()) {
+    return StoppedValue::kResult;
+  }
+  const auto* rule =
+      Registry<suggestion::StopperInfo>::Get().Find(spec.early_stopping().algorithm_name());
+  if (rule == nullptr || rule->value_of_stopped == nullptr) return StoppedValue::kResult;
+  const StoppedValue value = rule->value_of_stopped(StopProblemOf(spec), trial.objective());
+  // One that something else has ended counts as it did; that it makes no sense is true of any.
+  const bool by_rule = trial.reason() == kStoppedByRule;
+  return value == StoppedValue::kPartial && !by_rule ? StoppedValue::kResult : value;
+}
+
+namespace {
+
+// Of one whose value counts, or is a part of one.
+std::optional<TrialResult> MeasuredOf(const v1::ExperimentSpec& spec, const v1::Trial& trial) {
   if (!trial.has_objective()) return std::nullopt;
   TrialResult result{.losses = {LossOf(spec.objective(), trial.objective())}};
   const auto value = [&](const std::string& metric) {
@@ -101,6 +131,13 @@ std::optional<TrialResult> ResultOf(const v1::ExperimentSpec& spec, const v1::Tr
     AddMargins(constraint, *found, result);
   }
   return result;
+}
+
+}  // namespace
+
+std::optional<TrialResult> ResultOf(const v1::ExperimentSpec& spec, const v1::Trial& trial) {
+  if (StoppedValueOf(spec, trial) != StoppedValue::kResult) return std::nullopt;
+  return MeasuredOf(spec, trial);
 }
 
 std::string MissingFrom(const v1::ExperimentSpec& spec, const v1::Trial& trial) {
@@ -162,14 +199,20 @@ suggestion::TrialSummary TrialSummaryOf(const v1::ExperimentSpec& spec, const v1
   if (!IsTerminal(trial.phase())) return view;
   const bool usable = trial.phase() == v1::TRIAL_SUCCEEDED || view.early_stopped;
   view.state = suggestion::TrialState::kInfeasible;
-  if (!usable) return view;
-  if (auto result = ResultOf(spec, trial)) {
+  const StoppedValue value = StoppedValueOf(spec, trial);
+  view.partial = value == StoppedValue::kPartial;
+  if (!usable || value == StoppedValue::kNone) return view;
+  if (auto result = MeasuredOf(spec, trial)) {
     view.state = suggestion::TrialState::kCompleted;
     view.loss = result->losses[0];
     view.further_losses.assign(result->losses.begin() + 1, result->losses.end());
     view.margins = std::move(result->margins);
   }
   return view;
+}
+
+bool IsOfUse(const v1::ExperimentSpec& spec, const v1::Trial& trial) {
+  return TrialSummaryOf(spec, trial).state == suggestion::TrialState::kCompleted;
 }
 
 bool ReachesGoals(const v1::ExperimentSpec& spec, const std::vector<double>& losses) {

@@ -10,6 +10,7 @@
 
 #include "proto/shirabe/v1/experiment.pb.h"
 #include "proto/shirabe/v1/records.pb.h"
+#include "suggestion/early_stopping.h"
 #include "suggestion/history.h"
 
 namespace shirabe::experiment {
@@ -38,11 +39,21 @@ struct TrialResult {
   bool feasible() const;        // it keeps all of them
 };
 
-// nullopt where a metric of them was never seen, or the value that counts is not finite: of several
-// values of a metric, objective.metricStrategies say which that is.
+// Of spec.earlyStopping, which there must be.
+suggestion::StopProblem StopProblemOf(const v1::ExperimentSpec& spec);
+
+inline constexpr char kStoppedByRule[] = "TrialEarlyStopped";  // the reason of such a trial
+
+// What the value of the trial counts for: of one that was stopped early its rule says it.
+suggestion::StoppedValue StoppedValueOf(const v1::ExperimentSpec& spec, const v1::Trial& trial);
+
+// nullopt where a metric of them was never seen, or the value that counts is not finite, and where
+// it is no result (StoppedValueOf): of several values of a metric, objective.metricStrategies say
+// which counts.
 std::optional<TrialResult> ResultOf(const v1::ExperimentSpec& spec, const v1::Trial& trial);
 
-// Why ResultOf has none, naming the metric and the field that asks for it; "" where it has one.
+// The metric that was never seen, or was never finite, and the field that asks for it; "" where
+// there is none.
 std::string MissingFrom(const v1::ExperimentSpec& spec, const v1::Trial& trial);
 
 // The value of a metric that counts; nullopt where it is not known or not finite.
@@ -61,6 +72,9 @@ bool CanBreakForGood(const v1::ExperimentSpec& spec, const v1::ResultConstraint&
 
 // As an algorithm sees the trial.
 suggestion::TrialSummary TrialSummaryOf(const v1::ExperimentSpec& spec, const v1::Trial& trial);
+
+// Whether an algorithm learns from the trial, which has ended, where it does well.
+bool IsOfUse(const v1::ExperimentSpec& spec, const v1::Trial& trial);
 
 // Whether the losses reach the goal of every objective that has one; false where none has.
 bool ReachesGoals(const v1::ExperimentSpec& spec, const std::vector<double>& losses);

@@ -14,7 +14,7 @@
 #include "base/printable.h"
 #include "base/text/number.h"
 #include "experiment/spec/field_rules.h"
-#include "experiment/spec/start_point.h"
+#include "experiment/spec/trial_point.h"
 #include "experiment/spec/validate_rules.h"
 #include "trial/gjson/gjson.h"
 #include "trial/inactive_parameters.h"

@@ -1,7 +1,7 @@
 // What the owner of an experiment keeps of it between two passes: a copy of the store that only the
 // owner changes. It is exact while the lease is held; when a Commit fails it is thrown away and
 // loaded again, so nothing here needs to be undone. Finished trials are kept only as a row of the
-// history. Steps of a pass read it; it is changed by Apply (apply_delta.h) and Commit alone. Used
+// history. Steps of a pass read it; it is changed by Apply (pass_delta.h) and Commit alone. Used
 // by one thread at a time.
 #pragma once
 

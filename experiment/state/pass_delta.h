@@ -1,6 +1,6 @@
 // What a step of a pass gives: a value that says what is to be written and what is to be done. A
 // step reads the state, which is const, and whatever else it needs (files, the executor, the
-// store), and changes nothing; Apply (apply_delta.h) is the one place where deltas become changes.
+// store), and changes nothing; Apply is the one place where deltas become changes.
 // A delta reads through: what it does not change is as the state has it, so that a step sees its
 // own changes.
 //
@@ -161,5 +161,11 @@ class Delta {
   std::vector<int64_t> intents_done_;
   Effects effects_;
 };
+
+// The one place where the steps of a pass change the state of an experiment.
+//
+// What a delta, made from this state as it is, says to write goes into the records and the batch of
+// the next Commit; what it says to do is returned.
+Effects Apply(Delta delta, ExperimentState& state);
 
 }  // namespace shirabe::experiment

@@ -6,6 +6,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_replace.h"
 #include "base/backoff.h"
+#include "experiment/spec/trial_result.h"
 
 namespace shirabe::experiment {
 namespace {
@@ -108,7 +109,7 @@ bool WantsOnDemand(const v1::Trial& trial, const v1::ShirabeSpec& spec) {
 NextStep Next(v1::Cause cause, const v1::Trial& trial, const v1::AttemptPolicy& policy) {
   switch (cause) {
     case v1::COMPLETED: return Finish(v1::TRIAL_SUCCEEDED, "TrialSucceeded");
-    case v1::EARLY_STOPPED: return Finish(v1::TRIAL_EARLY_STOPPED, "TrialEarlyStopped");
+    case v1::EARLY_STOPPED: return Finish(v1::TRIAL_EARLY_STOPPED, kStoppedByRule);
     case v1::YIELDED:
       if (trial.yields() + 1 >= kMaxFruitlessYields) {
         return AfterFailure(trial, policy, "YieldedWithoutProgress");

@@ -1,4 +1,5 @@
 // spec.shirabe.limits.experimentSeconds and spec.shirabe.stopWhen: when going on is not worth it.
+// (The goal, the counts of trials and the budget are in experiment/plan.cc.)
 //
 // What a rule goes by is in the status, and is written in the same commit as the trial, the pause
 // or the answer of the model that it comes from: a controller that takes the experiment over finds

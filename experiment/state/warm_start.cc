@@ -129,17 +129,19 @@ class Source {
       ASSIGN_OR_RETURN(const auto page, store.ListTrials(query));
       for (const auto& [trial, revision] : page) {
         query.after_number = trial.number();
-        if (Usable(trial)) Add(old.spec().objective(), trial, index);
+        if (Usable(old.spec(), trial)) Add(old.spec().objective(), trial, index);
       }
       if (static_cast<int64_t>(page.size()) < kPage) return absl::OkStatus();
     }
   }
 
  private:
-  bool Usable(const v1::Trial& trial) const {
+  bool Usable(const v1::ExperimentSpec& spec, const v1::Trial& trial) const {
     const bool ended =
         trial.phase() == v1::TRIAL_SUCCEEDED || trial.phase() == v1::TRIAL_EARLY_STOPPED;
-    return ended && trial.has_objective() && FromProto(trial.completion_time()) <= created_;
+    const bool whole = StoppedValueOf(spec, trial) == suggestion::StoppedValue::kResult;
+    return ended && whole && trial.has_objective() &&
+           FromProto(trial.completion_time()) <= created_;
   }
 
   bool KeepsConstraints(const v1::Trial& trial) const {

@@ -69,7 +69,7 @@ class Tokens {
   // `from` is the address that shows it.
   using IntrospectToken =
       std::function<StatusOr<Principal>(const std::string& token, const std::string& from)>;
-  void SetCluster(IntrospectToken introduce) { introspect_token_ = std::move(introduce); }
+  void SetCluster(IntrospectToken introspect) { introspect_token_ = std::move(introspect); }
 
   // `authorization` is the value of that header: "Bearer …". kUnauthenticated without one, and for
   // one that is not in the file, not the cluster's, and not of the shape of an attempt's.

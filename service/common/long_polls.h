@@ -1,7 +1,8 @@
 // Calls that wait for something in the store and hold no thread while they do: one thread for all
 // of them hears of changes from the hub, and has those looked at again whose experiment has
-// changed, or whose time has come. Used by the HTTP and gRPC servers (service/http/reply_wait.cc,
-// service/grpc/grpc_long_poll.cc), and made before them; the hub outlives it. Thread-safe.
+// changed, or whose time has come. Used by the HTTP and gRPC servers
+// (service/http/http_exchange.cc, service/grpc/grpc_long_poll.cc), and made before them; the hub
+// outlives it. Thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -126,6 +127,14 @@ class DeletionCheck {
  private:
   std::unique_ptr<client::Client> client_;
   ExperimentKey key_;
+};
+
+// What a call that waits says of its waiting, over HTTP (service/http/http_message.h) and gRPC
+// (service/grpc/grpc_long_poll.h) alike. A plain value.
+struct LongPollTerms {
+  ExperimentKey experiment = {};  // whose changes may bring the answer; without a name: all
+  absl::Duration patience = absl::ZeroDuration();
+  absl::Duration poll = absl::InfiniteDuration();  // looked at so often without a change, too
 };
 
 }  // namespace shirabe::service

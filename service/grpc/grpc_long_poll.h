@@ -8,7 +8,7 @@
 
 #include "base/status.h"
 #include "client/client.h"
-#include "service/common/long_poll_terms.h"
+#include "service/common/long_polls.h"
 #include "service/grpc/grpc_caller.h"
 
 namespace grpc {

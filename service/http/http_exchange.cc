@@ -12,11 +12,43 @@
 #include "base/cancellation.h"
 #include "base/clock.h"
 #include "base/file_io.h"
+#include "service/common/long_polls.h"
 #include "service/common/suggestion_scheduler.h"
 #include "service/common/worker_threads.h"
+#include "service/http/http_router.h"
 #include "service/http/session_host.h"
 
 namespace shirabe::service {
+
+Task<std::optional<HttpReply>> ReplyWait::Run(std::unique_ptr<PendingReply> pending,
+                                              std::string caller) {
+  using Reply = std::optional<HttpReply>;
+  pending_ = std::move(pending);
+  return Await<Reply>([this, caller = std::move(caller)](Resumption<Reply> resume) {
+    const LongPollTerms& terms = pending_->terms();
+    id_ = queue_->Add({.caller = caller,
+                       .experiment = terms.experiment,
+                       .patience = terms.patience,
+                       .poll = terms.poll,
+                       .check = [this, resume](bool last) { return Check(last, resume); }});
+  });
+}
+
+bool ReplyWait::Check(bool last, const Resumption<std::optional<HttpReply>>& resume) {
+  std::optional<HttpReply> reply;
+  if (!gone_) {
+    reply = router_->TryAnswer(*pending_, last);
+    if (!reply && !last) return false;
+  }
+  pending_ = nullptr;  // here, in a worker: it may hold much
+  resume(std::move(reply));
+  return true;  // this object may be gone
+}
+
+void ReplyWait::Abandon() {
+  gone_ = true;
+  if (id_ != 0) queue_->CheckNow(id_);
+}
 
 // Whether the caller of a request is still connected, for the worker that answers it: asked by
 // CancelScope in the thread that works. Keeps a descriptor of its own, so that the connection may

@@ -5,6 +5,7 @@
 // server lives is answered in the io thread, whatever the workers do.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -18,12 +19,34 @@
 #include "service/http/http_message.h"
 #include "service/http/http_router.h"
 #include "service/http/http_task.h"
-#include "service/http/reply_wait.h"
 
 namespace shirabe::service {
 
 class ExchangeOwner;
 struct SessionHost;
+
+// A reply that waits for the store, as a coroutine awaits it: nothing of it is in a thread until it
+// is there, its time is up, or its caller has gone. Made by an exchange for one reply; used in the
+// io thread, but for the looks, which workers take one at a time.
+class ReplyWait {
+ public:
+  // Both outlive it.
+  ReplyWait(Router* router, LongPollQueue* queue) : router_(router), queue_(queue) {}
+
+  // What the pending reply has come to; nothing if its caller has gone. Awaited once.
+  Task<std::optional<HttpReply>> Run(std::unique_ptr<PendingReply> pending, std::string caller);
+  // Its caller has gone: it is over soon.
+  void Abandon();
+
+ private:
+  bool Check(bool last, const Resumption<std::optional<HttpReply>>& resume);
+
+  Router* const router_;
+  LongPollQueue* const queue_;
+  std::unique_ptr<PendingReply> pending_;
+  std::atomic<bool> gone_ = false;
+  int64_t id_ = 0;  // in the queue; 0 = not there yet
+};
 
 // Long and endless replies, piece by piece: the next one is made in a worker while the last one has
 // been sent, so that no more than one is ever held; a stream of events waits for the store between

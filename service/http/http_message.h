@@ -14,7 +14,7 @@
 #include "base/names.h"
 #include "base/status.h"
 #include "experiment/spec/parse_spec.h"
-#include "service/common/long_poll_terms.h"
+#include "service/common/long_polls.h"
 
 namespace shirabe::service {
 

@@ -5,7 +5,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "client/executions.h"
+#include "client/trial_files.h"
 #include "experiment/conditions.h"
 #include "proto/shirabe/v1/http.pb.h"
 #include "proto/shirabe/v1/updates.pb.h"

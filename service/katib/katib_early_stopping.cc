@@ -17,6 +17,7 @@
 #include "service/grpc/grpc_caller.h"
 #include "service/katib/katib_codec.h"
 #include "suggestion/early_stopping.h"
+#include "suggestion/known_settings.h"
 #include "suggestion/remote/remote_algorithm_table.h"
 
 namespace shirabe::service {

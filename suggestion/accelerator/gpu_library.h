@@ -1,6 +1,6 @@
 // libshirabe-cuda.so, opened when a history is first large enough for it, never linked. Its name is
 // fixed and its folder is the program's own, ../lib/shirabe beside it, or the administrator's
-// (gpu_setting.h). A file that another user could have put there is not opened: where all symbolic
+// (GpuSetting). A file that another user could have put there is not opened: where all symbolic
 // links lead to, it and every folder above it belong to root or to the user of this process, and
 // only their owner may write to them.
 //
@@ -14,7 +14,6 @@
 #include <vector>
 
 #include "base/status.h"
-#include "suggestion/accelerator/gpu_setting.h"
 #include "suggestion/gpu/shirabe_cuda.h"
 
 #define SHIRABE_GPU_FUNCTIONS(F) \
@@ -28,6 +27,27 @@
   F(shirabe_cuda_release)
 
 namespace shirabe::suggestion::accelerator {
+
+// What an administrator says of GPUs for the algorithms, by two variables of the environment of the
+// program. Nothing of an experiment, a request or a file is asked. Pure but for reading the
+// environment; any thread.
+//
+//   SHIRABE_GPU=auto|off|N         auto: the best one there is; N: the N-th, from 0. Without it
+//                                  auto for a server (serve, controller), and off for what runs
+//                                  trials here for one user: they may be training on that GPU
+//   SHIRABE_GPU_LIBRARY_DIR=DIR    where libshirabe-cuda.so is, and nowhere else; an absolute path
+struct GpuSetting {
+  bool said = false;  // SHIRABE_GPU is set
+  bool off = false;
+  int ordinal = -1;    // -1: the best one
+  std::string folder;  // "": where the program is installed
+};
+
+// kInvalidArgument, naming the variable, its value and the fix. Null: not set.
+StatusOr<GpuSetting> ParseGpuSetting(const char* gpu, const char* folder);
+
+// Of this process.
+StatusOr<GpuSetting> ReadGpuSetting();
 
 struct GpuLibrary {
 #define SHIRABE_GPU_MEMBER(name) decltype(&gpu::name) name = nullptr;

@@ -1,7 +1,7 @@
 // The GPU of this program, if there is one: looked for once, when a history is first large enough
-// for it or it is asked what there is, by the rules of gpu_setting.h and gpu_library.h. Found or
-// not, it stays so until the process ends; one that is lost is not looked for again, so that no
-// experiment goes to and fro. Registered as an accelerator. Thread-safe.
+// for it or it is asked what there is, by the rules of gpu_library.h. Found or not, it stays so
+// until the process ends; one that is lost is not looked for again, so that no experiment goes to
+// and fro. Registered as an accelerator. Thread-safe.
 #pragma once
 
 #include <string>

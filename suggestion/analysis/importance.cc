@@ -31,6 +31,11 @@ void WidenToNone(Estimate& share) {
   if (share.low < kNegligible) share.low = 0;
 }
 
+// The best less the worst, above 0.
+double RangeOfResults(const gp::Warp& warp) {
+  return warp.Unwarp(warp.warped().maxCoeff()) - warp.Unwarp(warp.warped().minCoeff());
+}
+
 bool TriedAllOver(const FittedHistory& history, int j) {
   const gp::Inputs& inputs = history.surrogate().posterior.inputs();
   const Axis& axis = history.layout().space().axis(j);
@@ -54,7 +59,10 @@ std::vector<ParameterImportance> Importances(const FittedHistory& history) {
   const PosteriorFunctions drawn = history.DrawOfSpace(kDraws);
   const int d = history.layout().space().size();
   const Index points = AffordablePoints(drawn.cost(), d + 2, kMinPoints, kMaxPoints);
-  const auto losses = [&](const gp::Inputs& inputs) { return drawn.Losses(inputs); };
+  const double range = RangeOfResults(history.surrogate().warp);
+  const auto losses = [&](const gp::Inputs& inputs) -> Eigen::MatrixXd {
+    return drawn.Losses(inputs) / range;
+  };
   std::vector<ParameterImportance> importances;
   const Basis& basis = history.basis();
   const bool tells = basis.explained > 0 && basis.results >= kMinForVerdict;
@@ -73,6 +81,7 @@ namespace {
 using Eigen::ArrayXd;
 using Eigen::Index;
 using Eigen::MatrixXd;
+using Eigen::RowVectorXd;
 
 constexpr uint64_t kIndexSampleSeed = 1;
 
@@ -83,6 +92,8 @@ ArrayXd ColumnMeans(const MatrixXd& values) { return values.colwise().mean().arr
 
 constexpr Index kQuarters = 4;
 constexpr double kStudent = 2.353;  // 95 % quantile of Student's t with 3 degrees of freedom
+// What rounding alone makes of a constant: at least, and for each unit of its size.
+constexpr double kLeastSpread = 1e-12, kUnitRounding = 1e-15;
 
 // What is seen of functions (columns) at the points, to be divided: squares about the mean.
 struct Sampled {
@@ -121,21 +132,24 @@ std::vector<SobolIndex> SobolIndices(const gp::InputLayout& layout, const Functi
   const gp::Inputs a = Spread(layout, {points, 0, 2}, kIndexSampleSeed);
   const gp::Inputs b = Spread(layout, {points, 1, 2}, kIndexSampleSeed);
   MatrixXd at_a = ValuesAt(layout, functions, a), at_b = ValuesAt(layout, functions, b);
-  // About the mean, so that rounding does not make a variance of a large constant.
-  const ArrayXd mean = (ColumnMeans(at_a) + ColumnMeans(at_b)) / 2;
-  at_a.rowwise() -= mean.matrix().transpose();
-  at_b.rowwise() -= mean.matrix().transpose();
+  // About the mean, so that rounding does not make a variance of a large constant; itself from the
+  // first value, since a sum of large ones loses what they differ in.
+  const RowVectorXd first = at_a.row(0);
+  const ArrayXd above =
+      (ColumnMeans(at_a.rowwise() - first) + ColumnMeans(at_b.rowwise() - first)) / 2;
+  const RowVectorXd mean = first + above.matrix().transpose();
+  at_a.rowwise() -= mean;
+  at_b.rowwise() -= mean;
   Sampled sampled{(at_a.cwiseAbs2() + at_b.cwiseAbs2()) / 2, {}};
   sampled.variance = ColumnMeans(sampled.squares);
-  // What rounding alone makes of a constant is no variance.
-  const ArrayXd least = (1e-12 * mean.abs()).square();
+  const ArrayXd least = (kUnitRounding * mean.transpose().array().abs()).max(kLeastSpread).square();
   sampled.variance = (sampled.variance > least).select(sampled.variance, 0);
   std::vector<SobolIndex> indices;
   for (int j = 0; j < layout.space().size(); ++j) {
     gp::Inputs mixed = a;
     CopyAxis(layout, j, b, mixed);
     MatrixXd change = ValuesAt(layout, functions, mixed);
-    change.rowwise() -= mean.matrix().transpose();
+    change.rowwise() -= mean;
     change -= at_a;
     indices.push_back({.total = Share(change.cwiseAbs2() / 2, sampled),
                        .first = Share(at_b.cwiseProduct(change), sampled)});

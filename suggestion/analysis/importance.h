@@ -31,10 +31,11 @@ namespace shirabe::suggestion::analysis {
 // far: L. Le Gratiet et al., "A Bayesian approach for global sensitivity analysis of
 // (multifidelity) computer codes" (2014).
 //
-// One for each parameter, in the order of the space; all 0 for functions that do not vary. Costs
-// N (d + 2) evaluations; `points`: N, a power of two from 16. A band holds the spread of the draws
-// and, since all of them look at the same points, what those miss by chance: told by the quarters
-// of the sample, each of which is spread evenly by itself.
+// One for each parameter, in the order of the space; all 0 for functions that vary by less than
+// 1e-12: their unit is to be about what the results differ by. Costs N (d + 2) evaluations;
+// `points`: N, a power of two from 16. A band holds the spread of the draws and, since all of them
+// look at the same points, what those miss by chance: told by the quarters of the sample, each of
+// which is spread evenly by itself.
 std::vector<SobolIndex> SobolIndices(const gp::InputLayout& layout, const Functions& functions,
                                      Eigen::Index points);
 

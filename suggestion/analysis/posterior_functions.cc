@@ -6,7 +6,7 @@
 #include <numbers>
 
 #include "base/cancellation.h"
-#include "suggestion/analysis/crowding.h"
+#include "suggestion/analysis/estimate.h"
 #include "suggestion/gp/gaussian_process.h"
 
 namespace shirabe::suggestion::analysis {

@@ -8,9 +8,9 @@
 #include "absl/strings/str_format.h"
 #include "base/cancellation.h"
 #include "base/statistics.h"
+#include "suggestion/gp/acquisition_search.h"
 #include "suggestion/gp/engine_choice.h"
 #include "suggestion/gp/lbfgs.h"
-#include "suggestion/gp/prior_acquisition.h"
 #include "suggestion/sobol_sequence.h"
 
 namespace shirabe::suggestion::gp {

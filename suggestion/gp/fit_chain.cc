@@ -90,7 +90,8 @@ SurrogateMemo FitFirst(const Stage& stage, const Inputs& inputs, const VectorXd&
     for (int64_t i = 0; i < kOwnStart; ++i) rows[i] = rows[i * count / kOwnStart];
     rows.resize(kOwnStart);
   }
-  const VectorXd kept = scores(rows);
+  VectorXd kept = scores(rows);
+  BoundWorst({kept.data(), static_cast<size_t>(kept.size())});
   if (Standardize(kept).squaredNorm() == 0) return {};
   RefitMemory({inputs.x(rows, Eigen::all), inputs.u(rows, Eigen::all)}, kept, start);
   return start;
@@ -198,10 +199,11 @@ SurrogateMemo MemoryFrom(const History& history) {
   const InputLayout layout(history.space());
   const std::vector<int64_t> order = InOrderOfEnds(history);
   Inputs inputs = layout.Empty(static_cast<Index>(order.size()));
+  const std::vector<double> by_trial = ScoresOf(history);
   VectorXd scores(static_cast<Index>(order.size()));
   for (Index row = 0; row < scores.size(); ++row) {
     layout.Set(inputs, row, history.point(order[row]));
-    scores[row] = -history.trial(order[row]).loss;
+    scores[row] = by_trial[order[row]];
   }
   return FitChain::Shared().After(inputs, scores);
 }

@@ -9,8 +9,8 @@
 #include "absl/strings/str_format.h"
 #include "base/cancellation.h"
 #include "base/statistics.h"
+#include "suggestion/gp/acquisition_search.h"
 #include "suggestion/gp/engine_choice.h"
-#include "suggestion/gp/prior_acquisition.h"
 #include "suggestion/pareto/hypervolume.h"
 #include "suggestion/sobol_sequence.h"
 
@@ -86,6 +86,7 @@ FrontResults GatherFront(const History& history, int64_t most_points) {
   }
   std::sort(kept.begin(), kept.end());
   FrontResults results;
+  const std::vector<double> scores = ScoresOf(history);
   const auto n = static_cast<Index>(kept.size());
   results.scores.resize(n, 1 + static_cast<Index>(history.further_objectives()));
   results.margins.resize(n, static_cast<Index>(history.constraints()));
@@ -93,11 +94,14 @@ FrontResults GatherFront(const History& history, int64_t most_points) {
     const TrialSummary& trial = history.trial(kept[i]);
     results.points.push_back(history.point(kept[i]));
     results.numbers.push_back(kept[i] + 1);
-    results.scores(i, 0) = -trial.loss;
+    results.scores(i, 0) = scores[kept[i]];
     for (Index j = 1; j < results.scores.cols(); ++j) {
       results.scores(i, j) = -trial.further_losses[j - 1];
     }
     for (Index c = 0; c < results.margins.cols(); ++c) results.margins(i, c) = trial.margins[c];
+  }
+  for (auto column : results.scores.colwise()) {
+    BoundWorst({column.data(), static_cast<size_t>(n)});
   }
   const auto latest = [&history](const std::vector<int64_t>& trials) {
     std::vector<Point> points;

@@ -52,8 +52,8 @@ VectorXd BestYeoJohnson(const VectorXd& scores) {
   return best;
 }
 
-std::vector<double> Distinct(const VectorXd& values) {
-  std::vector<double> distinct(values.data(), values.data() + values.size());
+std::vector<double> Distinct(std::span<const double> values) {
+  std::vector<double> distinct(values.begin(), values.end());
   std::sort(distinct.begin(), distinct.end());
   distinct.erase(std::unique(distinct.begin(), distinct.end()), distinct.end());
   return distinct;
@@ -61,7 +61,7 @@ std::vector<double> Distinct(const VectorXd& values) {
 
 VectorXd HalfRank(const VectorXd& scores) {
   VectorXd y = Standardize(scores);
-  const std::vector<double> levels = Distinct(y);
+  const std::vector<double> levels = Distinct({y.data(), static_cast<size_t>(y.size())});
   const double median = Median({y.begin(), y.end()});
   const auto upper = std::lower_bound(levels.begin(), levels.end(), median);
   double squares = 0;
@@ -109,6 +109,17 @@ VectorXd Standardize(const VectorXd& values) {
   // What rounding alone makes of equal values is no difference.
   if (!(deviation > 1e-15)) return VectorXd::Zero(values.size());
   return scaled / deviation;
+}
+
+void BoundWorst(std::span<double> scores) {
+  constexpr double kFarthest = 1e12, kLeastGain = 1e-6;
+  const std::vector<double> levels = Distinct(scores);
+  if (levels.size() < 3) return;
+  const double best = levels.back(), median = levels[levels.size() / 2];
+  // Infinite where it is too large for a double, and then nothing is farther.
+  const double gain = std::max(best - median, kLeastGain * std::abs(best));
+  const double worst = median - kFarthest * gain;
+  for (double& score : scores) score = std::max(score, worst);
 }
 
 Warp::Warp(WarpKind kind, const VectorXd& scores) : warped_(Standardize(Apply(kind, scores))) {
@@ -190,8 +201,26 @@ bool Results::Learnable() const {
   return Standardize(values).squaredNorm() > 0;
 }
 
+std::vector<double> ScoresOf(const History& history) {
+  constexpr double kNothing = -std::numeric_limits<double>::infinity();
+  std::vector<double> scores(history.size(), kNothing);
+  double best = kNothing;  // of those that are whole
+  for (int64_t i = 0; i < history.size(); ++i) {
+    const TrialSummary& trial = history.trial(i);
+    if (trial.state != TrialState::kCompleted || !std::isfinite(trial.loss)) continue;
+    scores[i] = -trial.loss;
+    if (!trial.partial && !trial.outside) best = std::max(best, scores[i]);
+  }
+  if (best == kNothing) return scores;
+  for (int64_t i = 0; i < history.size(); ++i) {
+    if (history.trial(i).partial) scores[i] = std::min(scores[i], best);
+  }
+  return scores;
+}
+
 Results Gather(const History& history, int64_t initial, int64_t most) {
   Results results;
+  const std::vector<double> scores = ScoresOf(history);
   for (int64_t i = 0; i < history.size(); ++i) {
     const TrialSummary& trial = history.trial(i);
     if (trial.outside) continue;
@@ -200,17 +229,17 @@ Results Gather(const History& history, int64_t initial, int64_t most) {
       continue;
     }
     if (i < initial) ++results.initial;
-    const bool result = trial.state == TrialState::kCompleted && std::isfinite(trial.loss);
-    results.ends.push_back(result ? -trial.loss : -std::numeric_limits<double>::infinity());
-    if (!result) {
+    results.ends.push_back(scores[i]);
+    if (!std::isfinite(scores[i])) {
       results.failed.push_back(history.point(i));
       continue;
     }
     results.points.push_back(history.point(i));
-    results.scores.push_back(-trial.loss);
+    results.scores.push_back(scores[i]);
     results.numbers.push_back(i + 1);
   }
   Thin(results, most);
+  BoundWorst(results.scores);
   KeepLatest(results.failed);
   KeepLatest(results.pending);
   return results;

@@ -4,6 +4,7 @@
 
 #include <Eigen/Dense>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -19,7 +20,7 @@ struct Results {
   static constexpr int64_t kMaxOthers = 256;  // failed, and pending
 
   std::vector<Point> points;     // of trials with a finite loss
-  std::vector<double> scores;    // their negative losses: larger is better
+  std::vector<double> scores;    // their negative losses, bounded: larger is better
   std::vector<int64_t> numbers;  // theirs
   std::vector<Point> failed;     // of trials that ended without one
   std::vector<Point> pending;
@@ -30,6 +31,11 @@ struct Results {
   bool Learnable() const;
 };
 
+// By trial: the negative loss of the first objective, -infinity where there is none. That of a part
+// is no better than the best of the whole ones: the trial was stopped because it was worse, and its
+// part may be the easy one.
+std::vector<double> ScoresOf(const History& history);
+
 // `initial`: so many trials were chosen without looking at results. Where there are too many
 // points, the latest half of what is allowed (`most`: gp/engine_choice.h) stays, and of the others
 // the best.
@@ -39,6 +45,12 @@ Results Gather(const History& history, int64_t initial, int64_t most = Results::
 // latest half of what is allowed and of the others the best. `scores` in order of time.
 std::vector<int64_t> KeptResults(const std::vector<double>& scores,
                                  int64_t most = Results::kMaxPoints);
+
+// A score that is worse than the median of the distinct ones by more than 10^12 times what the best
+// is better, such as the 10^25 of a training that diverged, becomes one that is as much worse:
+// beside it, the differences of the others would be lost to rounding. What the best is better
+// counts as at least a millionth of its size. `scores` finite.
+void BoundWorst(std::span<double> scores);
 
 // Monotone maps of the objective that a Gaussian process finds easier: most losses of a search are
 // bad in one way or another, and how bad matters less than the shape of the good half. Each is made

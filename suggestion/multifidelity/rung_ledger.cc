@@ -330,7 +330,12 @@ StatusOr<Rungs> Rungs::Create(const Problem& problem) {
   ASSIGN_OR_RETURN(const auto min, Whole(problem.settings, "min_resource", "min_resource"));
   rungs.eta_ = eta.value_or(3);
   const int64_t greatest = max.value_or(GreatestOf(problem.space.axis(rungs.axis_)));
-  RETURN_IF_ERROR(CheckRungs(greatest, min.value_or(1), rungs.eta_));
+  const Status checked = CheckRungs(greatest, min.value_or(1), rungs.eta_);
+  const bool counted = max || !problem.space.axis(rungs.axis_).continuous();
+  RETURN_IF_ERROR(counted ? checked
+                          : Prefix("resource_name \"" + *name + "\" is not of type int; give a " +
+                                       "parameter that is, such as epochs",
+                                   checked));
   rungs.resources_ = RungTable(greatest, min.value_or(1), rungs.eta_);
   return rungs;
 }

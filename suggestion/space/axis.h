@@ -1,6 +1,5 @@
 // One parameter of the search space: the codec between its coordinate and its values. The kinds of
-// axes are in axes.h, make_axis.h makes one from a specification, and search_space.h holds
-// them.
+// axes are in axes.h, and search_space.h holds them.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +9,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "proto/shirabe/v1/experiment.pb.h"
 #include "proto/shirabe/v1/records.pb.h"
 
 namespace shirabe::suggestion {
@@ -43,5 +43,10 @@ class Axis {
 
 // Of a space, in the order of the specification.
 using Axes = std::vector<std::shared_ptr<const Axis>>;  // shared by copies of the space
+
+// One parameter of the specification: checks it and picks the kind of axis. Called by Space::Create
+// only. kInvalidArgument, with the field, its value and the fix, but without the parameter's name,
+// which the caller puts in front.
+StatusOr<std::unique_ptr<Axis>> MakeAxis(const v1::ParameterSpec& spec);
 
 }  // namespace shirabe::suggestion

@@ -1,4 +1,4 @@
-#include "suggestion/space/make_axis.h"
+#include "suggestion/space/axis.h"
 
 #include <algorithm>
 #include <cmath>

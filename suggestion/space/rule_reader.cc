@@ -10,7 +10,6 @@
 #include "absl/strings/str_replace.h"
 #include "base/text/number.h"
 #include "suggestion/space/axes.h"
-#include "suggestion/space/rule_values.h"
 
 namespace shirabe::suggestion {
 namespace {

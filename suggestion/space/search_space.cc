@@ -9,7 +9,6 @@
 #include "absl/strings/str_join.h"
 #include "base/text/did_you_mean.h"
 #include "suggestion/space/axes.h"
-#include "suggestion/space/make_axis.h"
 
 namespace shirabe::suggestion {
 namespace {

@@ -9,7 +9,6 @@
 #include "base/statistics.h"
 #include "base/text/did_you_mean.h"
 #include "suggestion/space/rule_reader.h"
-#include "suggestion/space/rule_values.h"
 
 namespace shirabe::suggestion {
 namespace {

@@ -10,7 +10,7 @@
 #include "absl/strings/str_join.h"
 #include "base/text/number.h"
 #include "suggestion/space/axes.h"
-#include "suggestion/space/rule_values.h"
+#include "suggestion/space/rule_reader.h"
 
 namespace shirabe::suggestion {
 namespace {

@@ -23,6 +23,7 @@
 
 #include "absl/strings/str_format.h"
 #include "base/statistics.h"
+#include "suggestion/known_settings.h"
 #include "suggestion/objective_curves.h"
 
 namespace shirabe::suggestion {

@@ -16,6 +16,7 @@
 
 #include "absl/strings/str_format.h"
 #include "base/text/number.h"
+#include "suggestion/known_settings.h"
 #include "suggestion/objective_curves.h"
 
 namespace shirabe::suggestion {
@@ -54,6 +55,10 @@ class Patience : public Stopper {
     }
     if (!problem_.further_maximize.empty()) {
       return absl::StrFormat("at step %d no report of the last %d was better in any objective",
+                             curve->last_step(), since);
+    }
+    if (gain.reports == 0) {
+      return absl::StrFormat("at step %d none of its %d reports was a finite number",
                              curve->last_step(), since);
     }
     const std::string more = min_delta_ == 0 ? "" : absl::StrFormat(" by more than %g", min_delta_);

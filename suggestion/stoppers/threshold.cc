@@ -23,6 +23,7 @@
 #include "absl/strings/str_format.h"
 #include "base/text/number.h"
 #include "suggestion/early_stopping.h"
+#include "suggestion/known_settings.h"
 
 namespace shirabe::suggestion {
 namespace {
@@ -55,6 +56,15 @@ class Threshold : public Stopper {
                           *lower, *upper));
     }
     return std::make_unique<Threshold>(problem);
+  }
+
+  // One beyond the bound where values are better than there are makes no sense; beyond the other it
+  // is bad, and that is all.
+  static StoppedValue ValueOfStopped(const StopProblem& problem, double value) {
+    const auto bound = NumberSetting(problem.settings, problem.maximize ? "upper" : "lower");
+    if (!bound) return StoppedValue::kResult;
+    const bool beyond = problem.maximize ? value > *bound : value < *bound;
+    return beyond ? StoppedValue::kNone : StoppedValue::kResult;
   }
 
   StatusOr<std::optional<std::string>> ShouldStop(int64_t index, const History&,
@@ -134,7 +144,8 @@ SHIRABE_REGISTER(
                            "never"},
                   StartStep("1")},
      .create = &Threshold::Create,
-     .several_objectives = true});
+     .several_objectives = true,
+     .value_of_stopped = &Threshold::ValueOfStopped});
 
 }  // namespace
 }  // namespace shirabe::suggestion

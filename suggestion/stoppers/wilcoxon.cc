@@ -24,6 +24,7 @@
 #include "base/statistics.h"
 #include "base/text/number.h"
 #include "suggestion/early_stopping.h"
+#include "suggestion/known_settings.h"
 
 namespace shirabe::suggestion {
 namespace {
@@ -103,6 +104,9 @@ class Wilcoxon : public Stopper {
   static StatusOr<std::unique_ptr<Stopper>> Create(const StopProblem& problem) {
     return std::make_unique<Wilcoxon>(problem);
   }
+
+  // Its folds may be the easy ones; on those it was worse than the best.
+  static StoppedValue ValueOfStopped(const StopProblem&, double) { return StoppedValue::kPartial; }
 
   StatusOr<std::optional<std::string>> ShouldStop(int64_t index, const History& history,
                                                   const Curves& curves) override {
@@ -187,7 +191,8 @@ SHIRABE_REGISTER(
                    .help = "what a report is: the score of its fold, or the mean of all folds so "
                            "far, which a stopped trial keeps as its value"},
                   StartStep("2")},
-     .create = &Wilcoxon::Create});
+     .create = &Wilcoxon::Create,
+     .value_of_stopped = &Wilcoxon::ValueOfStopped});
 
 }  // namespace
 }  // namespace shirabe::suggestion

@@ -1,4 +1,3 @@
-#include "suggestion/accelerator/gpu_setting.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

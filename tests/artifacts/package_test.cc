@@ -9,7 +9,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "artifacts/package/code_package.h"
-#include "artifacts/package/ignore_file.h"
 #include "base/open_beneath.h"
 #include "base/sha256.h"
 #include "tests/artifacts/archives.h"

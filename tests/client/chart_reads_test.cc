@@ -1,5 +1,5 @@
 // What charts draw, over a store: columns that follow it, summaries and capacity.
-#include "client/chart_reads.h"
+#include "client/store_reads.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // How long copies stay in a store: which are due, that nothing goes that is needed, and that what
 // was interrupted is done the next time.
-#include "client/copy_retention.h"
+#include "client/retention.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

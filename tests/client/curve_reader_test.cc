@@ -14,6 +14,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::MatchesRegex;
 using ::testing::SizeIs;
 
 constexpr double kNoNumber = std::numeric_limits<double>::quiet_NaN();
@@ -153,6 +154,8 @@ TEST_F(CurvesTest, WhatIsOutOfRangeIsRefusedByName) {
   v1::CurvesRequest request = Request();
   request.set_metric("los");
   EXPECT_THAT(Complaint(request), HasSubstr("there is no metric \"los\"; did you mean \"loss\"?"));
+  request.set_metric("zz");  // read on behind the name of the field, as over HTTP
+  EXPECT_THAT(Complaint(request), MatchesRegex("must be one of loss.*: there is no metric \"zz\""));
   request = Request();
   request.set_top(-1);
   EXPECT_THAT(Complaint(request), HasSubstr("top must be from 0 to 1000"));

@@ -1,5 +1,5 @@
 // Which rows stay: never one that the record of a trial, its curve or an early stop follows from.
-#include "client/observation_retention.h"
+#include "client/retention.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

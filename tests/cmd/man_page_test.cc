@@ -1,4 +1,4 @@
-#include "cmd/man_page.h"
+#include "cmd/verb_flags.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "base/cancellation.h"
-#include "suggestion/accelerator/gpu_setting.h"
+#include "suggestion/accelerator/gpu_library.h"
 #include "suggestion/gp/engine_choice.h"
 #include "tests/accelerator/fake_gpu.h"
 #include "tests/suggestion/gp_data.h"

@@ -1,9 +1,8 @@
-#include "experiment/state/cost_ledger.h"
+#include "experiment/state/budget.h"
 
 #include <gtest/gtest.h>
 
 #include "base/timestamp.h"
-#include "experiment/state/budget.h"
 
 namespace shirabe::experiment {
 namespace {

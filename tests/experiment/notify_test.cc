@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "experiment/apply_delta.h"
 #include "experiment/conditions.h"
 #include "experiment/pass_steps.h"
+#include "experiment/state/pass_delta.h"
 #include "notify/endpoints.h"
 #include "tests/experiment/reconciler_fixture.h"
 #include "tests/support/small_spec.h"

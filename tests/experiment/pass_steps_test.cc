@@ -2,7 +2,7 @@
 #include "experiment/pass_steps.h"
 
 #include "base/timestamp.h"
-#include "experiment/apply_delta.h"
+#include "experiment/state/pass_delta.h"
 #include "tests/experiment/reconciler_fixture.h"
 
 namespace shirabe::experiment {

@@ -11,6 +11,7 @@ namespace shirabe::experiment {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::MatchesRegex;
@@ -196,6 +197,7 @@ TEST(Quick, MistakesNameTheOption) {
   options.command = {"awk", "BEGIN {print 1}"};
   EXPECT_THAT(Problem(options),
               AllOf(HasSubstr("write {{ for a brace"), Not(HasSubstr("--param"))));
+  EXPECT_THAT(Problem(options), EndsWith("; a closing brace is written once"));
   options = Options();
   options.algorithm = "randm";
   EXPECT_THAT(Problem(options),

@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "experiment/spec/parse_spec.h"
-#include "experiment/spec/start_point.h"
+#include "experiment/spec/trial_point.h"
 #include "tests/experiment/specs.h"
 
 namespace shirabe::experiment {

@@ -263,6 +263,29 @@ TEST_F(SteeringTest, ATrialThatWaitsForItsNextAttemptAtTheEndKeepsItsValueToo) {
   EXPECT_EQ(Experiment().status().current_optimal_trial().best_trial_name(), "good-1");
 }
 
+// As of one that is stopped while it runs: the algorithm is not told half a result.
+TEST_F(SteeringTest, ATrialThatIsStoppedWhileItWaitsWithHalfAResultIsInfeasible) {
+  Create(
+      "  parallelTrialCount: 1\n"
+      "  shirabe: {additionalObjectives: [{metricName: seconds, type: minimize}]}\n");
+  Pass();
+  RunTrial();
+  Report(1, 0.5);
+  executor_.observed->state = trial::AttemptStatus::State::kLost;
+  Pass();
+  ASSERT_EQ(Trial(1).phase(), v1::TRIAL_PENDING);
+  ASSERT_TRUE(SendIntent(StopTrialIntent(1)).ok());
+  Pass();
+  const v1::Trial trial = Trial(1);
+  EXPECT_EQ(trial.phase(), v1::TRIAL_EARLY_STOPPED);
+  EXPECT_TRUE(trial.infeasible());
+  EXPECT_EQ(trial.message(),
+            "stopped by a user; seconds was never reported: spec.shirabe.additionalObjectives asks "
+            "for it");
+  EXPECT_EQ(Experiment().status().shirabe().trials_infeasible(), 1);
+  EXPECT_FALSE(Experiment().status().current_optimal_trial().has_objective());
+}
+
 TEST_F(SteeringTest, ATrialOverItsTimeKeepsItsBestValue) {
   Create("  parallelTrialCount: 1\n  shirabe: {limits: {trialSeconds: 60}}\n");
   Pass();

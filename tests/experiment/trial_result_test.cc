@@ -95,6 +95,38 @@ TEST(TrialResult, WhatIsMissingIsNamedWithTheFieldThatAsksForIt) {
               HasSubstr("memory was never a finite number"));
 }
 
+// Of one objective, with that rule: what a trial is that has ended in this phase with this loss.
+TEST(TrialResult, WhatItsRuleStoppedMayBeNoResult) {
+  const auto made = [](const std::string& stopping) {
+    return ParseOnly(
+               Replaced(kGood, "  parameters:\n",
+                        "  earlyStopping: {algorithmName: " + stopping + "}\n  parameters:\n"))
+        .spec();
+  };
+  const v1::ExperimentSpec bounded =
+      made("threshold, algorithmSettings: [{name: lower, value: \"0\"}]");
+  const v1::ExperimentSpec folds = made("wilcoxon");
+  const auto stopped = [](const v1::ExperimentSpec& spec, double loss) {
+    v1::Trial trial = Ended(spec, {{"loss", loss}});
+    trial.set_phase(v1::TRIAL_EARLY_STOPPED);
+    trial.set_reason("TrialEarlyStopped");
+    return trial;
+  };
+  EXPECT_FALSE(ResultOf(bounded, stopped(bounded, -50)).has_value());
+  EXPECT_EQ(TrialSummaryOf(bounded, stopped(bounded, -50)).state,
+            suggestion::TrialState::kInfeasible);
+  EXPECT_TRUE(ResultOf(bounded, stopped(bounded, 1)).has_value());
+  EXPECT_TRUE(ResultOf(bounded, Ended(bounded, {{"loss", -50}})).has_value()) << "not stopped";
+  EXPECT_FALSE(ResultOf(folds, stopped(folds, 1)).has_value());
+  const suggestion::TrialSummary part = TrialSummaryOf(folds, stopped(folds, 1));
+  EXPECT_EQ(part.state, suggestion::TrialState::kCompleted) << "algorithms learn from it";
+  EXPECT_TRUE(part.partial);
+  EXPECT_FALSE(TrialSummaryOf(folds, Ended(folds, {{"loss", 1}})).partial);
+  v1::Trial by_user = stopped(folds, 1);
+  by_user.set_reason("StoppedByUser");
+  EXPECT_TRUE(ResultOf(folds, by_user).has_value());
+}
+
 TEST(TrialResult, ABoundThatIsFarAwayIsKeptOrBrokenAllTheSame) {
   v1::ExperimentSpec spec = Made().spec();
   const v1::Trial trial =

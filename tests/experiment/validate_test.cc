@@ -487,5 +487,20 @@ TEST(SameExperiment, TheFirstDifferenceIsNamed) {
   EXPECT_THAT(difference("command: [fit", "command: [fit2"), HasSubstr("containers[0].command[0]"));
 }
 
+TEST(SameExperiment, AParameterThatOnlyOneOfThemHasIsShownWithItsValues) {
+  const v1::Experiment without = ParseOnly(kGood);
+  v1::Experiment with = without;
+  v1::ParameterSpec& parameter = *with.mutable_spec()->add_parameters();
+  parameter.set_name("bs");
+  parameter.set_parameter_type(v1::DISCRETE);
+  for (const char* value : {"16", "32", "64"}) parameter.mutable_feasible_space()->add_list(value);
+  const std::string shown =
+      R"({"name":"bs","parameterType":"discrete","feasibleSpace":{"list":["16","32","64"]}})";
+  EXPECT_THAT(Message(CheckSameExperiment(with, without)),
+              HasSubstr(" is " + shown + " there and nothing here"));
+  EXPECT_THAT(Message(CheckSameExperiment(without, with)),
+              HasSubstr(" is nothing there and " + shown + " here"));
+}
+
 }  // namespace
 }  // namespace shirabe::experiment

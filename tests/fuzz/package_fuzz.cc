@@ -7,8 +7,8 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "artifacts/package/code_package.h"
 #include "artifacts/package/gzip_stream.h"
-#include "artifacts/package/ignore_file.h"
 #include "artifacts/package/tar_reader.h"
 
 namespace shirabe::artifacts {

@@ -9,6 +9,7 @@
 #include <set>
 #include <sstream>
 
+#include "absl/strings/str_split.h"
 #include "base/process_id.h"
 #include "tests/integration/cli.h"
 #include "tests/support/eventually.h"
@@ -22,6 +23,7 @@ using ::testing::AnyOf;
 using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using ::testing::MatchesRegex;
 using ::testing::Not;
 using ::testing::StartsWith;
@@ -479,6 +481,30 @@ TEST_F(CliTest, CompletionKnowsVerbsAndExperiments) {
   ASSERT_EQ(cli_.Run(cli_.Quick("named", kQuickTrial, {"--max-trials", "1"})).code, 0);
   EXPECT_EQ(cli_.Run({"__complete", "best", "na"}).out, "named\n");
   EXPECT_EQ(cli_.Run({"__complete", "get", "tr"}).out, "trials\n");
+}
+
+TEST_F(CliTest, CompletionKnowsTheFlagsOfEachVerb) {
+  EXPECT_EQ(cli_.Run({"__complete", "run", "--ma"}).out,
+            "--maximize\n--max-trials\n--max-failed\n");
+  EXPECT_EQ(cli_.Run({"__complete", "run", "-f", "a.yaml", "--mini"}).out, "--minimize\n");
+  const std::string verbs = cli_.Run({"__complete", ""}).out;
+  for (const std::string& verb : std::vector<std::string>(absl::StrSplit(verbs, '\n'))) {
+    if (verb.empty()) continue;
+    const Outcome outcome = cli_.Run({"__complete", verb, "--"});
+    EXPECT_THAT(outcome.out, HasSubstr("--help\n")) << verb;
+    EXPECT_THAT(outcome.err, IsEmpty()) << verb;
+  }
+  // What stands behind "--" is a program's, and what is no verb has no flags.
+  const std::vector<std::vector<std::string>> without_flags = {
+      {"__complete", "run", "--", "sh", "--ma"},
+      {"__complete", "pod", "--"},
+      {"__complete", "nonsense", "--"},
+      {"__complete", "ai-platform", "--nonsense"}};
+  for (const std::vector<std::string>& words : without_flags) {
+    const Outcome outcome = cli_.Run(words);
+    EXPECT_EQ(outcome.code, 0);
+    EXPECT_THAT(outcome.out + outcome.err, IsEmpty());
+  }
 }
 
 TEST_F(CliTest, WhatIsNoDatabaseIsSaidInOneLine) {

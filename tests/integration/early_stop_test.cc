@@ -28,7 +28,8 @@ SmallExperiment Endless() {
       .first_line = R"(trap 'cat "$SHIRABE_CONTROL_FILE" > "$MARKS/$SHIRABE_TRIAL"; exit 75' TERM)",
       .early_stopping =
           "{algorithmName: threshold, "
-          "algorithmSettings: [{name: lower, value: 0.04}]}"};
+          "algorithmSettings: [{name: lower, value: 0.04}]}",
+      .maximize = true};  // below the bound is bad then, not beyond what makes sense
 }
 
 std::set<int64_t> TrialsWithEvent(db::Store& store, const std::string& reason) {
@@ -79,6 +80,18 @@ TEST(EarlyStop, EndsTrialsGracefullyAndSaysWhy) {
     ASSERT_TRUE(request.ok()) << request.status();
     EXPECT_THAT(*request, HasSubstr("\"early-stop\""));
   }
+  std::filesystem::remove_all(home);
+}
+
+TEST(EarlyStop, AValueThatIsTooGoodIsNoResult) {
+  SmallExperiment small = Endless();
+  small.maximize = false;
+  const std::string home = MakeHome(small);
+  ASSERT_TRUE(RunSmall(home, {}).ok());
+  const v1::Experiment experiment = OpenHome(home)->GetExperiment(kSmall)->record;
+  EXPECT_EQ(experiment.status().trials_early_stopped(), 6);
+  EXPECT_EQ(experiment.status().shirabe().trials_infeasible(), 6);
+  EXPECT_FALSE(experiment.status().current_optimal_trial().has_objective());
   std::filesystem::remove_all(home);
 }
 

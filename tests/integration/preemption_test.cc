@@ -16,8 +16,9 @@ namespace shirabe::experiment {
 namespace {
 
 constexpr double kPrice = 36;  // an hour: a cent a second
-constexpr int kReclaims = 14;
+constexpr int kReclaims = 50;
 
+// Ever further apart: a trial that takes long to start on a busy machine runs for a while, too.
 v1::NodePools Spot(int slots, double notice) {
   v1::NodePools pools;
   v1::NodePool& pool = *pools.add_pools();
@@ -26,12 +27,8 @@ v1::NodePools Spot(int slots, double notice) {
   pool.set_price_per_hour(kPrice);
   pool.set_slots(slots);
   pool.mutable_reclaim()->set_notice_seconds(notice);
-  for (int i = 1; i <= kReclaims; ++i) pool.mutable_reclaim()->add_times(0.2 * i);
-  v1::NodePool& on_demand = *pools.add_pools();
-  on_demand.set_name("on-demand");
-  on_demand.set_capacity(v1::ON_DEMAND);
-  on_demand.set_price_per_hour(3 * kPrice);
-  on_demand.set_slots(1);
+  double at = 0, gap = 0.2;
+  for (int i = 1; i <= kReclaims; ++i, gap *= 1.03) pool.mutable_reclaim()->add_times(at += gap);
   return pools;
 }
 

@@ -53,8 +53,9 @@ TEST_F(ProcessStopTest, TheProgramLearnsWhyAndMayEndByItself) {
 }
 
 TEST_F(ProcessStopTest, TermReachesTheWholeGroup) {
-  StartAndAwait(Attempt(1), {.argv = Shell("(trap 'echo child; exit' TERM; " + Forever() +
-                                           ") & trap 'wait; echo parent; exit 7' TERM; wait")});
+  StartAndAwait(Attempt(1), {.argv = Shell("trap 'wait; echo parent; exit 7' TERM; "
+                                           "(trap 'echo child; exit' TERM; " +
+                                           Forever() + ") & wait")});
   ASSERT_TRUE(Stop(Attempt(1), absl::Seconds(40)).ok());
   EXPECT_EQ(harness_.AwaitEnd(Attempt(1)).exit_code, 7);
   EXPECT_EQ(Printed(Attempt(1)), "child\nparent\n");

@@ -110,9 +110,11 @@ class ServeTest : public testing::Test {
   }
   bool IsReady() const { return Readyz("ok"); }
   // Whether /metrics has this line.
-  bool Measures(const std::string& line) const {
+  bool Measures(const std::string& line) const { return HasMetric(line + "\n"); }
+  // Whether a line of it begins so.
+  bool HasMetric(const std::string& begin) const {
     service::Wire wire(http_port_);
-    return wire.Send(MetricsRequest()) && wire.ReadUntil("\n" + line + "\n");
+    return wire.Send(MetricsRequest()) && wire.ReadUntil("\n" + begin);
   }
   std::string MetricsRequest() const {
     const std::string token(
@@ -170,8 +172,13 @@ TEST_F(ServeTest, WhatFollowsAnExperimentOutlivesARestart) {
                                                      {"events", "-w", "one"},
                                                      {"get", "-w", "trials", "one"}};
   std::vector<std::unique_ptr<Running>> follow;
-  for (const auto& words : all) follow.push_back(cli_.Start(Remote(words)));
-  Pause(absl::Seconds(1));  // each has reached it
+  for (const auto& words : all) {
+    follow.push_back(cli_.Start(Remote(words)));
+    EXPECT_TRUE(Eventually([&] {  // it has reached the server; `wait` prints nothing
+      if (words[0] != "wait") return !follow.back()->Out().empty();
+      return HasMetric("shirabe_grpc_requests_total{method=\"/shirabe.v1.Shirabe/AwaitChange\"");
+    })) << words[0];
+  }
   server->Signal(SIGKILL);
   server->Wait();
   for (size_t i = 0; i < all.size(); ++i) {
@@ -244,16 +251,17 @@ TEST_F(ServeTest, OnAFullDiskItIsNotReadyAndAnAskSaysWhy) {
       Connect(std::string(absl::StripAsciiWhitespace(*ReadFile(cli_.state() + "/token"))));
   const ExperimentKey key{"default", "asked"};
   int callers = 0;
-  const auto ask = [&] {
-    return *client->Ask(key, absl::StrCat("caller", ++callers), absl::Seconds(1));
+  const auto ask = [&](absl::Duration wait = absl::Seconds(1)) {
+    return *client->Ask(key, absl::StrCat("caller", ++callers), wait);
   };
-  ASSERT_TRUE(ask().has_trial());
+  ASSERT_TRUE(ask(absl::Seconds(20)).has_trial());
   EXPECT_TRUE(IsReady());
   const std::string ballast = disk + "/ballast";
   EXPECT_FALSE(WriteFileAtomic(ballast, std::string(3 << 20, 'b')).ok());
   std::ofstream(ballast) << std::string(3 << 20, 'b');  // as much as there is space for
   v1::AskReply reply = ask();
-  while (reply.has_trial() && callers < 2000) reply = ask();  // what its files still have room for
+  const auto says_why = [&] { return absl::StrContains(reply.reason(), "disk full"); };
+  while (!says_why() && callers < 2000) reply = ask();  // what its files still have room for
   EXPECT_TRUE(reply.pending());
   EXPECT_THAT(reply.reason(), HasSubstr("disk full: cannot write database"));
   EXPECT_TRUE(Eventually([&] { return !IsReady(); }));

@@ -28,13 +28,14 @@ std::string MakeHome(const SmallExperiment& small) {
   CHECK(WriteFileAtomic(home + "/train.sh", small.first_line + "\n" + trainer).ok());
   std::string more = "maxFailedTrialCount: 0\nshirabe: {seed: 7}";
   if (!small.early_stopping.empty()) more += "\nearlyStopping: " + small.early_stopping;
-  const v1::Experiment experiment = Read({.name = kSmall.name,
-                                          .parallel = small.parallel,
-                                          .trials = small.trials,
-                                          .script = home + "/train.sh",
-                                          .marks = home + "/marks",
-                                          .algorithm = small.algorithm,
-                                          .more = more});
+  v1::Experiment experiment = Read({.name = kSmall.name,
+                                    .parallel = small.parallel,
+                                    .trials = small.trials,
+                                    .script = home + "/train.sh",
+                                    .marks = home + "/marks",
+                                    .algorithm = small.algorithm,
+                                    .more = more});
+  if (small.maximize) experiment.mutable_spec()->mutable_objective()->set_type(v1::MAXIMIZE);
   const auto submitted = Submit(*OpenHome(home), *RealClock(), experiment);
   EXPECT_TRUE(submitted.ok()) << submitted.status();
   return home;

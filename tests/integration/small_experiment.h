@@ -41,6 +41,7 @@ struct SmallExperiment {
   std::string first_line = ":";  // of the trainer, before all else; may set LAST
   std::string algorithm = "sobol";
   std::string early_stopping = "";  // of the specification, in YAML on one line
+  bool maximize = false;            // the loss, all the same
 };
 
 // A new folder with the trainer, a database and the experiment in it.

@@ -1,8 +1,7 @@
 // Every verb that speaks to a client, twice: over a store of this machine, and over a server in
 // another process, with another home. Each script is a list of commands with the exit codes that
 // they must have both times; what they print must be the same, but for times, tokens, processes and
-// callers.
-//
+// callers, and for when a schedule is due next, which only a server writes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <re2/re2.h>
@@ -50,16 +49,16 @@ std::string Replaced(std::string text, const std::string& what, const std::strin
 std::string Settled(std::string text) {
   RE2::GlobalReplace(&text, R"(\d{4}-\d\d-\d\dT[0-9:.]+Z)", "TIME");
   RE2::GlobalReplace(&text, R"([0-9a-f]{32,})", "HEX");
-  RE2::GlobalReplace(&text, R"(\b\d+(\.\d+)?(ms|s|m|h)\b)", "AGE");
+  RE2::GlobalReplace(&text, R"(\b\d+(\.\d+)?(ms|s|m|h)(\d+[smh])?\b)", "AGE");
   RE2::GlobalReplace(&text, R"re("(seconds|wastedSeconds)": [0-9.e-]+,\n *)re", "");
   RE2::GlobalReplace(&text, R"(\bseconds: [0-9.e-]+)", "seconds: N");
   RE2::GlobalReplace(&text, R"(process \d+ on \S+)", "PROCESS");
   RE2::GlobalReplace(&text, R"(Run by: [^\n]*)", "Run by: OWNER");  // only a server is one here
-  RE2::GlobalReplace(&text, R"((asked-\d+-a\d+ [^\n]* - +\d+ +\d+ +\d+ +)\d+\.\d)", R"(\1SECONDS)");
+  RE2::GlobalReplace(&text, R"re((?m)^( *"?nextScheduleTime"?: "?TIME"?,?|Next:[^\n]*)\n)re", "");
+  RE2::GlobalReplace(&text, R"((asked-\d+-a\d+ [^\n]* - +\d+ +\S+ +\S+ +)\d+\.\d)", R"(\1SECONDS)");
   RE2::GlobalReplace(&text, R"(asked for by \S+:)", "asked for by WHO:");
-  RE2::GlobalReplace(&text, R"(\S+ \((command line|grpc)\))", "WHO");
+  RE2::GlobalReplace(&text, R"(\S+ \((command line|grpc)\)|\bname: \S+\s+door: [^\n]*)", "WHO");
   RE2::GlobalReplace(&text, R"re("name": "[^"]*",\s*"door": "[^"]*")re", "WHO");
-  RE2::GlobalReplace(&text, R"(\bname: \S+\s+door: [^\n]*)", "WHO");
   RE2::GlobalReplace(&text, R"re((actor"?: |; by )[^\n]+)re", R"(\1WHO)");
   RE2::GlobalReplace(&text, R"(\byearly-r[0-9a-z]+)", "yearly-NOW");  // named after the second
   RE2::GlobalReplace(&text, R"( +)", " ");
@@ -85,7 +84,8 @@ class Remote : public Way {
  public:
   Remote() {
     const std::string ready = server_home_.Path("ready");
-    server_ = server_home_.Start({"serve", "--grpc", "127.0.0.1:0", "--ready-file", ready});
+    server_ = server_home_.Start(
+        {"serve", "--grpc", "127.0.0.1:0", "--http", "127.0.0.1:0", "--ready-file", ready});
     EXPECT_TRUE(Eventually([&] { return server_home_.Exists("ready"); })) << server_->Err();
     const auto tree = nlohmann::json::parse(ReadFile(ready).value_or("{}"));
     address_ = tree.value("grpc", "");

@@ -1,5 +1,5 @@
 // Whose pod has an address.
-#include "kube/pod_finder.h"
+#include "kube/namespace_cache.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

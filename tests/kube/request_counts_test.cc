@@ -1,4 +1,4 @@
-#include "kube/client_options.h"
+#include "kube/cluster_config.h"
 
 #include <gtest/gtest.h>
 

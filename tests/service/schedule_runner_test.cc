@@ -1,6 +1,6 @@
 // The thread that starts what schedules have due, by a clock set by hand: new schedules and changed
 // ones are seen, and of two servers on one store one makes each start.
-#include "service/schedule_runner.h"
+#include "service/periodic_tasks.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -8,7 +8,6 @@
 #include "experiment/plan.h"
 #include "experiment/spec/objective_value.h"
 #include "experiment/state/budget.h"
-#include "experiment/state/cost_ledger.h"
 #include "experiment/state/experiment_state.h"
 #include "experiment/state/retry_policy.h"
 #include "experiment/submission.h"

@@ -7,7 +7,7 @@
 #include "base/text/number.h"
 #include "db/commit_rules.h"
 #include "experiment/conditions.h"
-#include "experiment/state/cost_ledger.h"
+#include "experiment/state/budget.h"
 #include "experiment/submission.h"
 
 namespace shirabe::simulation {

@@ -4,8 +4,9 @@
 
 #include <cmath>
 
-#include "suggestion/analysis/crowding.h"
+#include "suggestion/analysis/estimate.h"
 #include "suggestion/analysis/importance.h"
+#include "suggestion/analysis/posterior_functions.h"
 #include "tests/suggestion/analysis_data.h"
 
 namespace shirabe::suggestion::analysis {

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <limits>
+#include <utility>
+#include <vector>
 
 #include "tests/suggestion/analysis_data.h"
 
@@ -110,6 +112,27 @@ TEST(ImportanceTest, TellsWhatMattersFromRandomTrials) {
   EXPECT_EQ(found[0].verdict, Verdict::kMatters);
   EXPECT_EQ(found[1].verdict, Verdict::kMatters);
   for (int j = 2; j < 6; ++j) EXPECT_EQ(found[j].verdict, Verdict::kDoesNotMatter) << j;
+}
+
+// Whatever unit the results are in, and however large all of them are.
+TEST(ImportanceTest, IsTheSameOfScaledAndShiftedResults) {
+  const auto of = [](double unit, double offset) {
+    const auto loss = [&](const Point& x) { return offset + unit * (x[0] + 0.3 * x[1]); };
+    return Importances(FittedHistory(RandomHistory(Reals(3), 25, loss)));
+  };
+  const auto plain = of(1, 0);
+  EXPECT_EQ(plain[0].verdict, Verdict::kMatters);
+  for (const auto& [unit, offset] : std::vector<std::pair<double, double>>{
+           {1e-300, 0}, {1e-165, 0}, {1e80, 0}, {1e149, 0}, {1, 1e6}, {1, -1e12}, {1e-9, 1e3}}) {
+    const auto found = of(unit, offset);
+    for (size_t j = 0; j < plain.size(); ++j) {
+      SCOPED_TRACE(testing::Message() << unit << " " << offset << " x" << j);
+      EXPECT_EQ(found[j].verdict, plain[j].verdict);
+      EXPECT_NEAR(found[j].index.total.value, plain[j].index.total.value, 0.01);
+      EXPECT_NEAR(found[j].index.total.low, plain[j].index.total.low, 0.02);
+      EXPECT_NEAR(found[j].index.total.high, plain[j].index.total.high, 0.02);
+    }
+  }
 }
 
 TEST(ImportanceTest, SaysWhenTrialsAreTooFew) {

@@ -82,6 +82,16 @@ TEST(Bayesian, ConvergesOnASmoothFunction) {
   EXPECT_LT(Best(Optimize(Cube(3), Bowl, {.trials = 40}, {{"acq_optimizer", "sampling"}})), 1e-2);
 }
 
+// Two of five of the first points are penalised so that beside them nothing else can be told apart.
+TEST(Bayesian, ResultsThatAreFarWorseThanOthersDoNotHideThem) {
+  const Objective penalised = [](const Point& point) {
+    return point[0] > 0.6 ? 1e25 * (1 + point[1]) : Bowl(point);
+  };
+  for (const bool memo : {true, false}) {
+    EXPECT_LT(Best(Optimize(Cube(3), penalised, {.trials = 40, .memo = memo})), 1e-4);
+  }
+}
+
 TEST(Bayesian, FindsTheBestOfAMixedSpace) {
   const Space space = Make({Double("lr", {1e-5, 1}, v1::LOG_UNIFORM), Int("n", {1, 200}),
                             Discrete("bs", {16, 32, 64, 128}),

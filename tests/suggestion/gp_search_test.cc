@@ -1,4 +1,5 @@
 // Warps, minimisation, acquisition, trust region and what is remembered.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -106,6 +107,38 @@ TEST(GpWarp, SurvivesWhatHistoriesHold) {
     }
   }
   EXPECT_EQ(Standardize(VectorXd::Constant(3, 0.1)), VectorXd::Zero(3));
+}
+
+TEST(GpResults, OneThatIsFarWorseThanAllOthersHidesNoDifferences) {
+  std::vector<double> scores = {-0.5, -0.25, -1e25, -0.125, -4};
+  BoundWorst(scores);
+  EXPECT_THAT(scores, testing::ElementsAre(-0.5, -0.25, -0.5 - 0.375e12, -0.125, -4));
+  std::vector<double> two = {-1e25, -1};
+  BoundWorst(two);
+  EXPECT_EQ(two[0], -1e25) << "no others";
+  std::vector<double> close = {-1 - 1e-15, -1, -5, -7};
+  BoundWorst(close);
+  EXPECT_EQ(close[3], -7) << "that the best are close makes the others no outliers";
+  std::vector<double> huge = {-1e308, 1e308, 0, -1};
+  BoundWorst(huge);
+  EXPECT_EQ(huge[0], -1e308);
+}
+
+TEST(GpResults, APartialOneIsNoBetterThanTheBestWholeOne) {
+  History history(Make({Double("x", {0, 1})}));
+  const auto add = [&](double loss, bool partial) {
+    history.Add({0.5}, {.state = TrialState::kCompleted,
+                        .early_stopped = partial,
+                        .partial = partial,
+                        .loss = loss});
+  };
+  add(0.1, true);
+  add(3, false);
+  add(2, false);
+  add(0.5, true);
+  add(2.5, true);
+  add(1, false);
+  EXPECT_THAT(Gather(history, 0).scores, testing::ElementsAre(-1, -3, -2, -1, -2.5, -1));
 }
 
 // Written from the formulas of the paper, for one λ: (2.1) and (3.1).

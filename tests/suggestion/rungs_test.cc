@@ -108,6 +108,13 @@ TEST(Rungs, WrongSettingsAreRefusedByName) {
   EXPECT_THAT(
       ErrorOf("hyperband", KatibProblem({{"r_l", "2"}})),
       HasSubstr("leaves one rung, from which nothing is promoted; raise r_l to at least 3"));
+  for (const double max : {0.5, 1.0}) {
+    const Problem fraction{Make({Int("n", {1, 9}), Double("x", {0, max})}),
+                           {{"resource_name", "x"}}};
+    EXPECT_THAT(
+        ErrorOf("hyperband", fraction),
+        HasSubstr("\"x\" is not of type int; give a parameter that is, such as epochs: r_l"));
+  }
   EXPECT_THAT(ErrorOf("hyperband", KatibProblem({{"eta", "1"}})), HasSubstr("eta"));
   EXPECT_THAT(ErrorOf("hyperband", KatibProblem({{"etta", "3"}})), HasSubstr("did you mean"));
   EXPECT_THAT(ErrorOf("asha", KatibProblem({{"r_l", "9"}, {"max_resource", "27"}})),

@@ -249,6 +249,31 @@ TEST(Threshold, BoundsAreOfTheMetric) {
             "at step 1 0.2 < lower bound 0.3");
 }
 
+StoppedValue ValueOfStopped(const std::string& rule, const StopProblem& problem, double value) {
+  const auto* info = Registry<StopperInfo>::Get().Find(rule);
+  return info->value_of_stopped == nullptr ? StoppedValue::kResult
+                                           : info->value_of_stopped(problem, value);
+}
+
+TEST(Threshold, AValueThatIsTooGoodIsNone) {
+  const StopProblem accuracy{.settings = {{"lower", "0"}, {"upper", "1"}}, .maximize = true};
+  EXPECT_EQ(ValueOfStopped("threshold", accuracy, 7), StoppedValue::kNone);
+  EXPECT_EQ(ValueOfStopped("threshold", accuracy, 1), StoppedValue::kResult);
+  EXPECT_EQ(ValueOfStopped("threshold", accuracy, -7), StoppedValue::kResult) << "bad, no more";
+  const StopProblem loss{.settings = {{"lower", "0"}, {"upper", "1"}}};
+  EXPECT_EQ(ValueOfStopped("threshold", loss, -50), StoppedValue::kNone);
+  EXPECT_EQ(ValueOfStopped("threshold", loss, 50), StoppedValue::kResult);
+  EXPECT_EQ(ValueOfStopped("threshold", {}, -50), StoppedValue::kResult) << "without bounds";
+}
+
+TEST(Wilcoxon, AStoppedTrialHasAPartOfAValueAndOthersAWholeOne) {
+  for (const std::string& rule : Registry<StopperInfo>::Get().Names()) {
+    EXPECT_EQ(ValueOfStopped(rule, {}, 0.5),
+              rule == "wilcoxon" ? StoppedValue::kPartial : StoppedValue::kResult)
+        << rule;
+  }
+}
+
 TEST(Threshold, StopsWhatIsNoNumber) {
   Trials trials;
   trials.Active({1, kStoppersNan});
@@ -320,7 +345,11 @@ TEST(Patience, NotANumberIsNoGain) {
   Trials trials;
   trials.Active({kStoppersNan, -kStoppersInfinity, kStoppersNan});
   EXPECT_EQ(trials.Ask("patience", {{"patience", "3"}}),
-            "at step 3 no report of the last 3 was better than no finite value of step 0");
+            "at step 3 none of its 3 reports was a finite number");
+  Trials once;
+  once.Active({kStoppersNan, 0.5, kStoppersNan, kStoppersNan});
+  EXPECT_EQ(once.Ask("patience", {{"patience", "2"}}),
+            "at step 4 no report of the last 2 was better than 0.5 of step 2");
 }
 
 // ---- all of them -------------------------------------------------------------------------------

@@ -103,6 +103,12 @@ TEST_F(CheckpointLimitsTest, ARecordOfAResumeThatAProgramNestedIsNone) {
   }
 }
 
+// Of a checkpoint and of outputs alike.
+TEST(ValidatePathTest, SaysOfWhatLeadsElsewhereThatItIsNoPathWithin) {
+  EXPECT_EQ(Message(ValidatePath("../../x")), "\"../../x\", which is not a path within its folder");
+  EXPECT_TRUE(ValidatePath("a/x").ok());
+}
+
 TEST(LayoutTest, PathsAreMadeOfKeysOnly) {
   const FileLayout layout("/home");
   for (const ExperimentKey& key :

@@ -29,7 +29,7 @@ TEST_F(KubernetesTest, AnAttemptIsOneJobAndOnItsWayUntilItsProgramRuns) {
   ASSERT_TRUE(Await([&] { return See(Nth(1)).placement.has_start_time(); }));
   // The pod may be seen before its node.
   EXPECT_TRUE(Await([&] { return See(Nth(1)).placement.node() == "node-0"; }));
-  EXPECT_GE(changes_, 1);
+  EXPECT_TRUE(Await([&] { return Changes() >= 1; }));
 }
 
 // Pods and nodes are followed apart: where it runs, and at what price, is told when it is known.

@@ -82,12 +82,12 @@ TEST_F(KubernetesTest, EachChangeOfItsFilesIsAnotherVersion) {
   ASSERT_TRUE(executor().Sync(Request(Nth(1))).ok());
   EXPECT_EQ(version(1), first) << "that it lives is no change";
   EXPECT_EQ(outputs_, 0);
-  const int before = changes_;
+  const int before = Changes();
   ASSERT_TRUE(executor().Sync(WithLog(Request(Nth(1)), 0, "loss=1\n")).ok());
   const int64_t second = version(1);
   EXPECT_GT(second, first);
   EXPECT_EQ(outputs_, 1);
-  EXPECT_EQ(changes_, before) << "there is no more room than before";
+  EXPECT_EQ(Changes(), before) << "there is no more room than before";
   Reopen();
   executor().Adopt({RecordOf(Nth(1))});
   ASSERT_TRUE(Await([&] { return version(1) > 0; }));
@@ -120,9 +120,9 @@ TEST_F(KubernetesTest, ItsStateIsWhatObserveShows) {
   v1::Checkpoint foreign = Saved({{{"other", "one"}, 9}, 9}, 30);
   *request.mutable_state()->add_checkpoints() = foreign;
   request.mutable_state()->add_refused("a link");
-  const int before = changes_;
+  const int before = Changes();
   ASSERT_TRUE(executor().Sync(request).ok());
-  EXPECT_GT(changes_, before);
+  EXPECT_GT(Changes(), before);
   const AttemptStatus seen = See(Nth(1, 2));
   EXPECT_EQ(seen.resumed->step(), 10);
   EXPECT_EQ(seen.damaged.at(0).step(), 20);
@@ -138,11 +138,11 @@ TEST_F(KubernetesTest, WhatItBeganWithIsKnownOnceItsPodHasToldIt) {
   Run(Nth(1, 2));
   ASSERT_TRUE(See(Nth(1, 2)).placement.has_start_time());
   EXPECT_FALSE(See(Nth(1, 2)).begin_known);
-  const int before = changes_;
+  const int before = Changes();
   v1::SyncRequest request = Request(Nth(1, 2));
   request.mutable_state();
   ASSERT_TRUE(executor().Sync(request).ok());
-  EXPECT_GT(changes_, before) << "one that begins from scratch tells it, too";
+  EXPECT_GT(Changes(), before) << "one that begins from scratch tells it, too";
   EXPECT_TRUE(See(Nth(1, 2)).begin_known);
 }
 

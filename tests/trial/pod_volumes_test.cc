@@ -4,7 +4,7 @@
 #include "absl/strings/escaping.h"
 #include "tests/trial/pod_built.h"
 #include "tests/trial/saved.h"
-#include "trial/host_paths.h"
+#include "trial/kubernetes/checkpoint_volume.h"
 
 namespace shirabe::trial {
 namespace {

@@ -209,7 +209,7 @@ Status ValidatePath(const std::string& path) {
   }
   for (const auto part : absl::StrSplit(path, '/')) {
     if (!part.empty() && part != "." && part != "..") continue;
-    return absl::InvalidArgumentError(shown + ", which is not a path within the checkpoint");
+    return absl::InvalidArgumentError(shown + ", which is not a path within its folder");
   }
   if (path == kManifestName || path == kManifestDraft) {
     return absl::InvalidArgumentError(shown + ", the manifest itself");

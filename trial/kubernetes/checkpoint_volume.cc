@@ -1,8 +1,10 @@
 #include "trial/kubernetes/checkpoint_volume.h"
 
+#include <filesystem>
 #include <string>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/text/json_text.h"
@@ -14,7 +16,6 @@
 #include "trial/pod/sidecar_injection.h"
 
 namespace shirabe::trial {
-
 namespace {
 
 constexpr char kCleanerLabel[] = "shirabe.dev/cleaner";
@@ -99,7 +100,7 @@ bool Is(const Json& job, const char* condition) {
   return Text(kube::Condition(job, condition), {"status"}) == "True";
 }
 
-constexpr char kField[] = "spec.shirabe.checkpoint.volume.claim";
+constexpr char kClaimField[] = "spec.shirabe.checkpoint.volume.claim";
 
 std::vector<std::string> ModesOf(const Json& claim) {
   std::vector<std::string> modes;
@@ -117,7 +118,7 @@ bool Has(const std::vector<std::string>& modes, const char* mode) {
 Status CheckModes(const std::vector<std::string>& modes, const std::string& claim, int parallel) {
   if (Has(modes, "ReadWriteMany")) return absl::OkStatus();
   const std::string is =
-      absl::StrCat(kField, ": \"", claim, "\" is ", absl::StrJoin(modes, " and "));
+      absl::StrCat(kClaimField, ": \"", claim, "\" is ", absl::StrJoin(modes, " and "));
   if (!Has(modes, "ReadWriteOnce") && !Has(modes, "ReadWriteOncePod")) {
     return absl::InvalidArgumentError(
         absl::StrCat(is, ", so that no trial can save there: name a claim that is ReadWriteMany, ",
@@ -167,14 +168,14 @@ Status CheckSharedClaim(kube::Client& client, const ExperimentKey& experiment,
   const auto claim = client.Get({Claims(), experiment.ns, name});
   if (absl::IsNotFound(claim.status())) {
     return absl::FailedPreconditionError(absl::StrCat(
-        kField, ": namespace ", experiment.ns, " has no PersistentVolumeClaim \"", name,
+        kClaimField, ": namespace ", experiment.ns, " has no PersistentVolumeClaim \"", name,
         "\", and trials wait until it has one: create it with accessModes: [ReadWriteMany], or ",
         "give volume.size in place of volume.claim for a claim of its own for each trial"));
   }
   RETURN_IF_ERROR(claim.status());
   if (IsDeleting(*claim)) {
     return absl::FailedPreconditionError(absl::StrCat(
-        kField, ": PersistentVolumeClaim ", experiment.ns, "/", name,
+        kClaimField, ": PersistentVolumeClaim ", experiment.ns, "/", name,
         " is being deleted, and trials wait until there is another: create it, or name one"));
   }
   return CheckModes(ModesOf(*claim), name, spec.parallel_trial_count());
@@ -229,6 +230,46 @@ Status CheckCleaned(kube::Client& client, const ExperimentKey& experiment) {
       "the checkpoints of an earlier experiment of this name could not be deleted: see `kubectl ",
       "-n ", experiment.ns, " logs job/", name, "`, delete the folder trials/", experiment.ns, "/",
       experiment.name, " of the volume and then that Job, or rename the experiment"));
+}
+
+namespace {
+
+constexpr char kHostPathField[] = "spec.shirabe.checkpoint.volume.hostPath";
+
+std::string WithoutSlash(std::string path) {
+  while (path.size() > 1 && path.back() == '/') path.pop_back();
+  return path;
+}
+
+// No "..", no ".", no double '/': what is compared is what will be mounted.
+bool IsPlain(const std::string& path) {
+  const std::string normal = std::filesystem::path(path).lexically_normal().string();
+  return absl::StartsWith(path, "/") && WithoutSlash(normal) == WithoutSlash(path) &&
+         path.find('\0') == path.npos;
+}
+
+}  // namespace
+
+Status CheckHostPath(const v1::CheckpointVolume& volume, const std::vector<std::string>& allowed) {
+  const std::string path = WithoutSlash(volume.host_path());
+  if (path.empty()) return absl::OkStatus();
+  for (const std::string& one : allowed) {
+    const std::string folder = WithoutSlash(one);
+    if (IsPlain(path) && (path == folder || absl::StartsWith(path, folder + "/"))) {
+      return absl::OkStatus();
+    }
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      kHostPathField, ": \"", volume.host_path(),
+      "\" is a folder of the nodes that no administrator has ",
+      "allowed (allowed: ", allowed.empty() ? "none" : absl::StrJoin(allowed, ", "),
+      "): use volume.claim or volume.size, or have the server started with --allow-host-path"));
+}
+
+Status ValidateHostPath(const std::string& path) {
+  if (IsPlain(path) && path.size() > 1) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "\"", path, "\" is not an absolute path of a folder below /, without . and .. in it"));
 }
 
 }  // namespace shirabe::trial

@@ -1,7 +1,8 @@
 // What became of a pod, and why: the truth table of lost pods. An exit code alone cannot tell a
 // program's own failure from a machine that was taken away, and the platform's words are incomplete
 // (a node can vanish without any) and sometimes stale; so all of it is read together, here and
-// nowhere else. Pure: the same pod and facts give the same verdict.
+// nowhere else; what is left to the exit code alone, experiment/state/retry_policy.h says
+// (Classify). Pure: the same pod and facts give the same verdict.
 //   DisruptionTarget counts only once the pod is really ending: deleted, or failed by the kubelet
 //   or the garbage collector; and not against a program that had ended by itself before. Its
 //   reasons: PreemptionByScheduler, EvictionByEvictionAPI; DeletionByTaintManager, DeletionByPodGC
@@ -54,7 +55,7 @@ struct PodVerdict {
   std::string node;     // "" = not scheduled
   std::optional<absl::Time> start;  // of the program
   std::optional<absl::Time> end;
-  // It is being deleted or has been stop_requested to end, and still runs.
+  // It is being deleted or was asked to end, and still runs.
   bool ending = false;
   // Its object calls itself failed while it runs on, and no pod has said why; or its pod was
   // deleted, and its object may say why in a moment.

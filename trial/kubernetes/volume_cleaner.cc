@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "base/log.h"
-#include "trial/host_paths.h"
 #include "trial/kubernetes/checkpoint_volume.h"
 #include "trial/kubernetes/cluster_actions.h"
 

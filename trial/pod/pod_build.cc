@@ -12,7 +12,6 @@
 #include "trial/pod/operator_kinds.h"
 #include "trial/pod/pod_templates.h"
 #include "trial/pod/pod_volumes.h"
-#include "trial/pod/primary_pod.h"
 #include "trial/pod/sidecar_injection.h"
 #include "trial/trial_template.h"
 

@@ -16,7 +16,7 @@ struct PodOptions {
   std::string image_pull_policy;        // of it; "" = the cluster's default
   std::string server;                   // HOST:PORT where sidecars reach us by gRPC
   std::string ca;                       // PEM; "" = plaintext
-  std::vector<std::string> host_paths;  // that checkpoints may lie on (host_paths.h)
+  std::vector<std::string> host_paths;  // that checkpoints may lie on (CheckHostPath)
   std::string storage_class;            // of each pod's own volumes; "" = emptyDir
   std::string storage_size;             // of each of them, where there is a class
   std::string only_namespace;           // all that we may look at, besides nodes; "" = all of them

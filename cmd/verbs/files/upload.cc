@@ -1,7 +1,7 @@
 // upload: a folder of a program into a store of the administrator, for spec.shirabe.code.
 #include "absl/strings/str_cat.h"
 #include "base/registry.h"
-#include "cmd/code_upload.h"
+#include "cmd/artifact_stores.h"
 #include "cmd/session.h"
 #include "cmd/terminal.h"
 #include "cmd/verb.h"

@@ -8,7 +8,7 @@
 #include "base/address.h"
 #include "base/printable.h"
 #include "cmd/api_server_proxy.h"
-#include "cmd/code_upload.h"
+#include "cmd/artifact_stores.h"
 #include "cmd/job_packages.h"
 #include "cmd/session.h"
 #include "cmd/spec_file.h"
