@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # All tests, or one tier of them:
-#   tests/run.sh [unit|integration|attack|web|cluster|e2e]…
-#   tests/run.sh [tidy|thread-safety|contract|simulation|sdk]…
+#   tests/run.sh [unit|integration|attack|web|cluster|e2e|sdk]…
+#   tests/run.sh [tidy|thread-safety|contract|simulation]…
 #   tests/run.sh [api|arm64|gpu|katib|lint|operators|variants|release|sanitizers|fuzz|soak]…
 # Without an argument: the first two lines, as far as this machine can carry them, those of the
 # second, which mostly compute, behind the others at the lowest priority. Those of the third fetch,
@@ -180,6 +180,7 @@ BEHIND_SUMS=$RESULTS/behind.sums
 
 # start_behind TIER…: these mostly compute, and get what those in front leave of the processors
 # while they wait, which is most of it.
+# Not so the Python packages: their programs wait for each other, within limits.
 start_behind() {
   rm -f "$BEHIND_SUMS"
   set -m # a process group of its own, to be ended with all that it started
@@ -446,8 +447,8 @@ usage() {
 }
 
 main() {
-  local tier all="unit integration attack web cluster e2e"
-  local computing="tidy thread-safety contract simulation sdk"
+  local tier all="unit integration attack web cluster e2e sdk"
+  local computing="tidy thread-safety contract simulation"
   local named="api arm64 gpu katib lint operators variants release sanitizers fuzz soak"
   for tier in "$@"; do
     [[ " $all $computing $named " == *" $tier "* ]] || usage

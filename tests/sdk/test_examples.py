@@ -14,7 +14,7 @@ from pathlib import Path
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "deploy" / "examples"
 LEFT_OUT = ("SHIRABE_", "RANK", "LOCAL_RANK", "WORLD_SIZE", "OMPI_COMM", "PMI_RANK", "SLURM_PROCID")
-PATIENCE = 120
+PATIENCE = 300  # seconds until a program counts as stuck
 
 
 def find_torch(*more):
