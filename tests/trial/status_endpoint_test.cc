@@ -10,14 +10,17 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "tests/integration/http_wire.h"
 
 namespace shirabe::trial {
 namespace {
 
+using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::SizeIs;
 
 constexpr size_t kMaxBody = 1000;
 
@@ -63,6 +66,26 @@ TEST_F(StatusEndpointTest, AReportGoesToTheAttemptOfItsPath) {
   EXPECT_EQ(reply.body, "{}");
   EXPECT_EQ(Call("POST /b", "token-b", "two").status, 200);
   EXPECT_THAT(Handled(), ElementsAre("a:one", "b:two"));
+}
+
+TEST_F(StatusEndpointTest, AReportMayComeInPieces) {
+  const std::string chunked =
+      "POST /a HTTP/1.1\r\nAuthorization: Bearer token-a\r\nTransfer-Encoding: chunked\r\n\r\n"
+      "4\r\nthis\r\n1\r\n \r\n4\r\nthat\r\n0\r\n\r\n";
+  for (const std::string& request :
+       {service::RequestText("POST /a", "token-a", "this that"), chunked}) {
+    service::Wire wire(port_);
+    for (const char piece : request) {
+      wire.Send(std::string(1, piece));
+      absl::SleepFor(absl::Microseconds(200));
+    }
+    EXPECT_EQ(wire.ReadReply().status, 200);
+    service::Wire whole(port_);
+    whole.Send(request);
+    EXPECT_EQ(whole.ReadReply().status, 200);
+  }
+  EXPECT_THAT(Handled(), Each("a:this that"));
+  EXPECT_THAT(Handled(), SizeIs(4));
 }
 
 TEST_F(StatusEndpointTest, OnlyTheTokenOfThatAttemptOpensIt) {
