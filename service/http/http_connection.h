@@ -10,8 +10,8 @@
 #include <tuple>
 #include <utility>
 
-#include "base/any_stream.h"
 #include "base/clock.h"
+#include "service/http/any_stream.h"
 #include "service/http/http_task.h"
 
 namespace shirabe::service {

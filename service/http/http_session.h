@@ -7,8 +7,8 @@
 #include <optional>
 #include <string>
 
-#include "base/any_stream.h"
 #include "service/common/connection_table.h"
+#include "service/http/any_stream.h"
 #include "service/http/http_connection.h"
 #include "service/http/http_exchange.h"
 #include "service/http/session_host.h"

@@ -1,6 +1,6 @@
 // A connection with or without TLS, as one type: what reads and writes HTTP over it is compiled
-// once. For the few files that include Boost.Beast: service/http/http_connection.cc and
-// http_server.cc. Used by the thread that runs its io_context.
+// once. For the few files that include Boost.Beast: http_connection.cc and http_server.cc. Used by
+// the thread that runs its io_context.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@
 #include <boost/beast/ssl/ssl_stream.hpp>
 #include <boost/system/error_code.hpp>
 
-namespace shirabe {
+namespace shirabe::service {
 
 namespace asio = boost::asio;
 namespace beast = boost::beast;
@@ -105,4 +105,4 @@ class AnyStream {
   std::unique_ptr<Tls> tls_;
 };
 
-}  // namespace shirabe
+}  // namespace shirabe::service
