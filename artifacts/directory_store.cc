@@ -16,6 +16,7 @@
 #include "absl/strings/str_split.h"
 #include "base/open_beneath.h"
 #include "base/sha256.h"
+#include "base/sorting.h"
 
 namespace shirabe::artifacts {
 namespace {
@@ -106,7 +107,7 @@ StatusOr<std::vector<Entry>> ReadEntries(int folder) {
   }
   closedir(dir);
   if (entries.size() > kMaxEntries) return absl::ResourceExhaustedError("a folder is too large");
-  std::sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
+  StableSort(entries, [](const Entry& a, const Entry& b) {
     return a.name + (a.folder ? "/" : "") < b.name + (b.folder ? "/" : "");
   });
   return entries;

@@ -1,11 +1,10 @@
 #include "artifacts/sigv4.h"
 
-#include <algorithm>
-
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/sha256.h"
+#include "base/sorting.h"
 
 namespace shirabe::artifacts {
 namespace {
@@ -14,7 +13,7 @@ constexpr char kAlgorithm[] = "AWS4-HMAC-SHA256";
 
 // Sorted by name, as both the canonical form and the list of them want it.
 NamedValues Sorted(NamedValues values) {
-  std::sort(values.begin(), values.end());
+  StableSort(values);
   return values;
 }
 

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/printable.h"
 #include "base/rng.h"
+#include "base/sorting.h"
 #include "base/text/json_text.h"
 #include "base/text/number.h"
 #include "base/timestamp.h"
@@ -154,9 +155,9 @@ Status CheckMetrics(const ImportedTrial& trial) {
 
 void SetResult(const v1::ExperimentSpec& spec, const ImportedTrial& from, v1::Trial& trial) {
   std::vector<ImportedObservation> points = from.points;
-  std::stable_sort(
-      points.begin(), points.end(),
-      [](const ImportedObservation& a, const ImportedObservation& b) { return a.step < b.step; });
+  StableSort(points, [](const ImportedObservation& a, const ImportedObservation& b) {
+    return a.step < b.step;
+  });
   for (const ImportedObservation& point : points) {
     experiment::AddValue(*trial.mutable_observation(), point.metric, point.step, point.value);
     trial.set_last_step(std::max(trial.last_step(), point.step));

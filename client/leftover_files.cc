@@ -18,6 +18,7 @@
 #include "base/file_io.h"
 #include "base/log.h"
 #include "base/open_beneath.h"
+#include "base/sorting.h"
 #include "base/text/number.h"
 #include "experiment/conditions.h"
 #include "trial/local/supervisor_records.h"
@@ -156,7 +157,7 @@ Status RemoveOldLogs(Client& client, const trial::FileLayout& layout, int64_t by
       logs.push_back(std::move(log));
     }
   }
-  std::sort(logs.begin(), logs.end());
+  StableSort(logs);
   for (const OldLog& log : logs) {
     if (total <= bytes) break;
     RETURN_IF_ERROR(Remove(layout, log));

@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "artifacts/retries.h"
+#include "base/sorting.h"
 #include "base/timestamp.h"
 #include "experiment/conditions.h"
 #include "experiment/experiment_leases.h"
@@ -190,7 +191,7 @@ std::vector<db::ObservationKey> RowsToRemove(const v1::ExperimentSpec& spec,
   std::vector<db::ObservationKey> removed;
   for (auto& [key, group] : groups) {
     if (std::ssize(group) <= keep) continue;
-    std::sort(group.begin(), group.end(), [](const auto* a, const auto* b) {
+    StableSort(group, [](const auto* a, const auto* b) {
       return std::pair(a->step, a->attempt) < std::pair(b->step, b->attempt);
     });
     const std::set<size_t> kept = PlacesToKeep(group, static_cast<size_t>(keep));

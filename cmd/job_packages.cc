@@ -21,6 +21,7 @@
 #include "base/open_beneath.h"
 #include "base/printable.h"
 #include "base/sha256.h"
+#include "base/sorting.h"
 #include "base/temporary_folder.h"
 #include "base/text/number.h"
 #include "cmd/artifact_stores.h"
@@ -51,7 +52,7 @@ StatusOr<std::vector<fs::path>> EntriesOf(const fs::path& folder) {
     entries.push_back(at->path());
   }
   if (error) return ErrnoStatus("cannot list " + folder.string(), error.value());
-  std::sort(entries.begin(), entries.end());
+  StableSort(entries);
   return entries;
 }
 

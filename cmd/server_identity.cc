@@ -14,6 +14,7 @@
 #include "base/certificate.h"
 #include "base/file_io.h"
 #include "base/log.h"
+#include "base/sorting.h"
 #include "kube/json_access.h"
 
 namespace shirabe::cmd {
@@ -179,7 +180,7 @@ std::vector<std::string> NamesOfServer(const std::string& advertised) {
     names.push_back(parts[0]);
     names.push_back(host + ".cluster.local");
   }
-  std::sort(names.begin(), names.end());
+  StableSort(names);
   names.erase(std::unique(names.begin(), names.end()), names.end());
   return names;
 }

@@ -7,6 +7,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/printable.h"
+#include "base/sorting.h"
 #include "experiment/spec/parse_spec.h"
 
 namespace shirabe::convert {
@@ -89,10 +90,8 @@ void Report::Finish(Conversion& conversion) {
 
 void Report::Sort(Conversion& conversion) {
   const auto place = [](const auto& one) { return std::make_pair(one.line, one.column); };
-  std::stable_sort(findings_.begin(), findings_.end(),
-                   [&](const auto& a, const auto& b) { return place(a) < place(b); });
-  std::stable_sort(notes_.begin(), notes_.end(),
-                   [&](const Note& a, const Note& b) { return place(a.mark) < place(b.mark); });
+  StableSort(findings_, [&](const auto& a, const auto& b) { return place(a) < place(b); });
+  StableSort(notes_, [&](const Note& a, const Note& b) { return place(a.mark) < place(b.mark); });
   conversion.notes = std::move(notes_);
   conversion.findings = std::move(findings_);
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_join.h"
+#include "base/sorting.h"
 #include "base/timestamp.h"
 #include "crd/resource_kinds.h"
 #include "schedule/parse_schedule.h"
@@ -129,7 +130,7 @@ Json ScheduleStatusJson(const Json& object, const std::vector<Json>& experiments
   }
   const bool listed = std::find(active.begin(), active.end(), news.name) != active.end();
   if (!news.name.empty() && !listed) active.push_back(news.name);
-  std::sort(active.begin(), active.end());
+  StableSort(active);
   status["active"] = active;
   const auto count = [&](const char* field, int64_t more) {
     const int64_t now = Number(status, {field}) + more;

@@ -5,6 +5,7 @@
 
 #include "absl/strings/cord.h"
 #include "absl/strings/str_cat.h"
+#include "base/sorting.h"
 #include "base/timestamp.h"
 #include "google/protobuf/descriptor.h"
 #include "google/protobuf/message.h"
@@ -126,7 +127,7 @@ Status CheckNumbers(const std::vector<Write<Record>>& writes) {
     }
     numbers.push_back(NumberOf(write.record));
   }
-  std::sort(numbers.begin(), numbers.end());
+  StableSort(numbers);
   if (std::adjacent_find(numbers.begin(), numbers.end()) == numbers.end()) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat("the batch writes one record twice, beside ",
                                                  Describe(writes[0].record), ": put each once"));

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/sorting.h"
 #include "base/text/number.h"
 #include "base/timestamp.h"
 #include "experiment/annotations.h"
@@ -125,7 +126,7 @@ Status CheckMayAdd(const PassInput& in) {
 std::vector<std::string> GivenNames(const v1::Intent& intent) {
   std::vector<std::string> names;
   for (const auto& [name, value] : intent.point().fields()) names.push_back(name);
-  std::sort(names.begin(), names.end());
+  StableSort(names);
   if (names.empty()) names.push_back("no value of its own");
   return names;
 }

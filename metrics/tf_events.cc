@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/sorting.h"
 #include "base/timestamp.h"
 #include "metrics/attempt_reader.h"
 #include "metrics/file_tail.h"
@@ -298,7 +299,7 @@ std::vector<std::string> FindEventFiles(const std::string& root) {
     if (IsEventFile(*at)) files.push_back(at->path().lexically_normal().string());
     at.increment(error);
   }
-  std::sort(files.begin(), files.end());
+  StableSort(files);
   return files;
 }
 

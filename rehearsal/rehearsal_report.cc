@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "base/sorting.h"
 #include "base/statistics.h"
 #include "base/text/number.h"
 #include "client/records/enum_words.h"
@@ -323,7 +324,7 @@ void MeasureSaving(const Rehearsal& rehearsal, RehearsalReport& report) {
     sizes.push_back(checkpoint.bytes());
     times.push_back(FromProto(checkpoint.time()));
   }
-  std::sort(times.begin(), times.end());
+  StableSort(times);
   std::vector<double> gaps;
   for (size_t i = 1; i < times.size(); ++i) {
     gaps.push_back(absl::ToDoubleSeconds(times[i] - times[i - 1]));

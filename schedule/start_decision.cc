@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "base/sorting.h"
 
 namespace shirabe::schedule {
 namespace {
@@ -42,7 +43,7 @@ void RemoveOld(const ScheduleState& state, bool succeeded, int limit, StartDecis
   for (const StartedExperiment& one : state.started) {
     if (one.ended && one.succeeded == succeeded) ended.push_back(&one);
   }
-  std::sort(ended.begin(), ended.end(), [](const auto* a, const auto* b) {
+  StableSort(ended, [](const auto* a, const auto* b) {
     return a->scheduled != b->scheduled ? a->scheduled > b->scheduled : a->name > b->name;
   });
   for (size_t i = std::max(0, limit); i < ended.size(); ++i) {

@@ -1,9 +1,9 @@
 #include "trial/inactive_parameters.h"
 
-#include <algorithm>
 #include <string_view>
 
 #include "absl/strings/str_cat.h"
+#include "base/sorting.h"
 #include "trial/trial_template.h"
 
 namespace shirabe::trial {
@@ -21,7 +21,7 @@ class Remover {
     // A map's order is arbitrary; that of findings is not.
     std::vector<std::string> keys;
     for (const auto& [key, field] : object.fields()) keys.push_back(key);
-    std::sort(keys.begin(), keys.end());
+    StableSort(keys);
     for (const std::string& key : keys) {
       Visit((*object.mutable_fields())[key], absl::StrCat(path, ".", key), key == "env");
     }

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/sorting.h"
 
 namespace shirabe::trial {
 namespace {
@@ -62,7 +63,7 @@ std::vector<int> NodeSlots::Ordered(const v1::CapacityPolicy& policy) const {
   std::vector<int> all;
   for (int i = 0; i < static_cast<int>(pools_.size()); ++i) all.push_back(i);
   const bool spot_first = policy.spot() != v1::SPOT_NEVER;
-  std::stable_sort(all.begin(), all.end(), [&](int a, int b) {
+  StableSort(all, [&](int a, int b) {
     const v1::NodePool &left = pools_[a].spec, &right = pools_[b].spec;
     if (IsSpot(left) != IsSpot(right)) return IsSpot(left) == spot_first;
     return left.price_per_hour() < right.price_per_hour();

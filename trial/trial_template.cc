@@ -1,6 +1,5 @@
 #include "trial/trial_template.h"
 
-#include <algorithm>
 #include <optional>
 #include <set>
 #include <string_view>
@@ -9,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/sorting.h"
 #include "base/text/number.h"
 
 namespace shirabe::trial {
@@ -204,7 +204,7 @@ class Collector {
 
   // A map's order is arbitrary; messages are not.
   std::vector<TemplatePod> Release() {
-    std::sort(found_.begin(), found_.end(), [](const TemplatePod& a, const TemplatePod& b) {
+    StableSort(found_, [](const TemplatePod& a, const TemplatePod& b) {
       return a.container.path < b.container.path;
     });
     return std::move(found_);

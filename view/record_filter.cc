@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/names.h"
+#include "base/sorting.h"
 #include "base/text/did_you_mean.h"
 #include "base/text/number.h"
 #include "base/timestamp.h"
@@ -80,9 +81,8 @@ template <class Record>
 void Selection<Record>::Sort(std::vector<Record>& records) const {
   std::vector<std::pair<FieldValue, size_t>> keys;
   for (size_t i = 0; i < records.size(); ++i) keys.emplace_back(order_->get(records[i]), i);
-  std::stable_sort(keys.begin(), keys.end(), [&](const auto& a, const auto& b) {
-    return Before(a.first, b.first, descending_);
-  });
+  StableSort(keys,
+             [&](const auto& a, const auto& b) { return Before(a.first, b.first, descending_); });
   std::vector<Record> sorted;
   sorted.reserve(records.size());
   for (const auto& key : keys) sorted.push_back(std::move(records[key.second]));

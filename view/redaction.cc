@@ -9,6 +9,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "base/sorting.h"
 #include "proto/shirabe/v1/charts.pb.h"
 
 namespace shirabe::view {
@@ -133,7 +134,7 @@ Redactor::Redactor(const v1::Experiment& experiment, const std::vector<std::stri
     if (equals == std::string::npos || !IsSecretName(entry.substr(0, equals))) continue;
     AddSecret(entry.substr(0, equals), entry.substr(equals + 1));
   }
-  std::sort(secrets_.begin(), secrets_.end());
+  StableSort(secrets_);
   secrets_.erase(std::unique(secrets_.begin(), secrets_.end()), secrets_.end());
 }
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/sorting.h"
 #include "base/timestamp.h"
 #include "client/records/enum_words.h"
 #include "experiment/state/retry_policy.h"
@@ -162,7 +163,7 @@ v1::CapacityReport CapacityCount::Report(absl::Time now) {
     report.set_cost_per_hour(report.cost_per_hour() + pool.cost_per_hour);
     if (name.second == kSpot) report.set_running_spot(report.running_spot() + pool.running);
   }
-  std::stable_sort(attempts_.begin(), attempts_.end(), [](const auto& a, const auto& b) {
+  StableSort(attempts_, [](const auto& a, const auto& b) {
     if (a.has_start_time() != b.has_start_time()) return a.has_start_time();
     return FromProto(a.start_time()) < FromProto(b.start_time());
   });

@@ -4,13 +4,13 @@
 #include <cmath>
 #include <cstddef>
 #include <limits>
-#include <numeric>
 #include <optional>
 #include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/sorting.h"
 #include "base/text/did_you_mean.h"
 #include "base/timestamp.h"
 #include "client/records/enum_words.h"
@@ -107,12 +107,9 @@ CurvePoints OnAxis(const CurveSeries& series, v1::CurveAxis axis, double start) 
   CurvePoints points{.x = AlongAxis(series, axis), .y = series.values};
   for (double& x : points.x) x -= origin;
   if (std::is_sorted(points.x.begin(), points.x.end())) return points;
-  std::vector<size_t> order(points.x.size());
-  std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(),
-                   [&](size_t a, size_t b) { return points.x[a] < points.x[b]; });
+  const auto before = [&](size_t a, size_t b) { return points.x[a] < points.x[b]; };
   CurvePoints sorted;
-  for (const size_t i : order) {
+  for (const size_t i : SortedPlaces(points.x.size(), before)) {
     sorted.x.push_back(points.x[i]);
     sorted.y.push_back(points.y[i]);
   }

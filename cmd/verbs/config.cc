@@ -1,8 +1,8 @@
 // config: the servers that this user knows by name.
-#include <algorithm>
 #include <filesystem>
 
 #include "base/registry.h"
+#include "base/sorting.h"
 #include "base/text/did_you_mean.h"
 #include "cmd/record_printer.h"
 #include "cmd/server_contexts.h"
@@ -95,8 +95,7 @@ StatusOr<int> Set(ConfigRequest& request) {
   }
   context->access = Merge({Absolute(request.access), context->access});
   auto& all = request.contexts.all;
-  std::sort(all.begin(), all.end(),
-            [](const Context& a, const Context& b) { return a.name < b.name; });
+  StableSort(all, [](const Context& a, const Context& b) { return a.name < b.name; });
   if (request.use) request.contexts.current = name;
   RETURN_IF_ERROR(SaveContexts(request.path, request.contexts));
   Out("context/" + name + (is_new ? " created\n" : " changed\n"));

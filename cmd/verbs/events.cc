@@ -1,8 +1,8 @@
 // events: what happened to an experiment, or to all of a namespace, oldest first.
-#include <algorithm>
 #include <map>
 
 #include "base/registry.h"
+#include "base/sorting.h"
 #include "cmd/record_printer.h"
 #include "cmd/session.h"
 #include "cmd/terminal.h"
@@ -47,7 +47,7 @@ StatusOr<std::vector<v1::Event>> ReadMore(const Session& session, Reading& readi
     reading.ended = !reading.names.empty() && experiment::IsEnded(experiment);
     all.insert(all.end(), events.begin(), events.end());
   }
-  std::stable_sort(all.begin(), all.end(), [](const v1::Event& a, const v1::Event& b) {
+  StableSort(all, [](const v1::Event& a, const v1::Event& b) {
     return FromProto(a.time()) < FromProto(b.time());
   });
   return all;

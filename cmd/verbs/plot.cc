@@ -8,6 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "base/file_io.h"
 #include "base/registry.h"
+#include "base/sorting.h"
 #include "client/records/enum_words.h"
 #include "cmd/session.h"
 #include "cmd/terminal.h"
@@ -203,7 +204,7 @@ StatusOr<std::string> PlotCurves(const PlotSubject& subject) {
         curve.points.emplace_back(static_cast<double>(row.step), row.value);
       }
     }
-    std::sort(curve.points.begin(), curve.points.end());
+    StableSort(curve.points);
     ThinOut(curve.points);
     plotted.curves.push_back(std::move(curve));
   }

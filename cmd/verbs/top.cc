@@ -1,10 +1,10 @@
 // top: what runs now, and what it takes.
-#include <algorithm>
 #include <tuple>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "base/registry.h"
+#include "base/sorting.h"
 #include "client/records/enum_words.h"
 #include "cmd/options.h"
 #include "cmd/record_printer.h"
@@ -63,7 +63,7 @@ StatusOr<std::vector<Load>> ReadLoads(const Session& session, const ListFlags& f
     ASSIGN_OR_RETURN(Load load, ReadLoad(*session.client, std::move(experiment)));
     loads.push_back(std::move(load));
   }
-  std::stable_sort(loads.begin(), loads.end(), [](const Load& a, const Load& b) {
+  StableSort(loads, [](const Load& a, const Load& b) {
     return std::tie(a.running, a.gpus, a.per_hour) > std::tie(b.running, b.gpus, b.per_hour);
   });
   const auto most = flags.limit.value_or(static_cast<int64_t>(loads.size()));

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/printable.h"
 #include "base/rng.h"
+#include "base/sorting.h"
 
 namespace shirabe::experiment {
 namespace {
@@ -81,7 +82,7 @@ void Findings::Warn(const std::string& path, std::string message) {
 }
 
 std::vector<Finding> Findings::Sorted() {
-  std::stable_sort(findings_.begin(), findings_.end(), [](const Finding& a, const Finding& b) {
+  StableSort(findings_, [](const Finding& a, const Finding& b) {
     return std::tie(a.line, a.column) < std::tie(b.line, b.column);
   });
   if (more_) {

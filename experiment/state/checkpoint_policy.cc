@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <tuple>
 
+#include "base/sorting.h"
 #include "experiment/spec/objective_value.h"
 
 namespace shirabe::experiment {
@@ -20,8 +21,7 @@ std::vector<v1::Checkpoint> Candidates(const std::vector<v1::Checkpoint>& all, i
     const bool within = at_most == 0 || checkpoint.step() <= at_most;
     if (checkpoint.gone().empty() && within) candidates.push_back(checkpoint);
   }
-  std::sort(candidates.begin(), candidates.end(),
-            [](const auto& a, const auto& b) { return IdOf(a) > IdOf(b); });
+  StableSort(candidates, [](const auto& a, const auto& b) { return IdOf(a) > IdOf(b); });
   return candidates;
 }
 
@@ -59,7 +59,7 @@ std::vector<v1::Checkpoint> SelectPrunable(const std::vector<v1::Checkpoint>& al
   std::vector<v1::Checkpoint> ranked = there;
   std::erase_if(ranked, [](const v1::Checkpoint& c) { return !c.has_objective(); });
   // Of equal ones the newest: it has trained longer.
-  std::stable_sort(ranked.begin(), ranked.end(), [&](const auto& a, const auto& b) {
+  StableSort(ranked, [&](const auto& a, const auto& b) {
     return LossOf(spec.objective(), a.objective()) < LossOf(spec.objective(), b.objective());
   });
   for (size_t i = 0; i < std::min(best, ranked.size()); ++i) kept.insert(IdOf(ranked[i]));

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "base/sorting.h"
 
 namespace shirabe::experiment {
 
@@ -20,8 +21,7 @@ std::vector<Victim> ChooseVictims(std::vector<VictimCandidate> candidates, int64
     const double seconds = std::max(0.0, absl::ToDoubleSeconds(one.unsaved));
     return std::tuple(priced ? seconds * one.price_per_hour : seconds, seconds, -one.trial);
   };
-  std::sort(candidates.begin(), candidates.end(),
-            [&](const auto& a, const auto& b) { return loss(a) < loss(b); });
+  StableSort(candidates, [&](const auto& a, const auto& b) { return loss(a) < loss(b); });
   for (const VictimCandidate& one : candidates) {
     if (static_cast<int64_t>(victims.size()) == surplus) break;
     const double seconds = std::max(0.0, absl::ToDoubleSeconds(one.unsaved));

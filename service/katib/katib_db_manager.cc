@@ -1,6 +1,5 @@
 #include "service/katib/katib_db_manager.h"
 
-#include <algorithm>
 #include <map>
 #include <string>
 #include <utility>
@@ -9,6 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "base/names.h"
 #include "base/printable.h"
+#include "base/sorting.h"
 #include "base/text/message_check.h"
 #include "base/text/number.h"
 #include "proto/katib/v1beta1/api.grpc.pb.h"
@@ -125,9 +125,8 @@ class KatibDbManager : public katib::DBManager::Service {
                      ReadTime("end_time", request.end_time(), absl::InfiniteFuture()));
     ASSIGN_OR_RETURN(std::vector<KatibObservation> rows,
                      observations->Read(request.trial_name(), request.metric_name()));
-    std::stable_sort(
-        rows.begin(), rows.end(),
-        [](const KatibObservation& a, const KatibObservation& b) { return a.time < b.time; });
+    StableSort(
+        rows, [](const KatibObservation& a, const KatibObservation& b) { return a.time < b.time; });
     for (const KatibObservation& row : rows) {
       if (row.time < start || row.time > end) continue;
       katib::MetricLog& one = *log.add_metric_logs();

@@ -13,7 +13,6 @@
 // is the best of an earlier experiment, where there are any (spec.shirabe.warmStart). In the end,
 // where results are noisy, it says which trial is the best in the mean (gp/surrogate.h). Where
 // there are several objectives, or constraints, 2 to 6 are those of gp/front_selector.h.
-#include <algorithm>
 #include <cmath>
 #include <map>
 #include <optional>
@@ -25,6 +24,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/cancellation.h"
+#include "base/sorting.h"
 #include "suggestion/algorithm.h"
 #include "suggestion/gp/candidate_selector.h"
 #include "suggestion/gp/engine_choice.h"
@@ -86,12 +86,11 @@ class Bayesian : public Algorithm {
 std::vector<const PriorTrial*> ByRank(const std::vector<PriorTrial>& prior) {
   std::vector<const PriorTrial*> order;
   for (const PriorTrial& trial : prior) order.push_back(&trial);
-  std::stable_sort(order.begin(), order.end(),
-                   [](const PriorTrial* a, const PriorTrial* b) { return a->loss < b->loss; });
+  StableSort(order, [](const PriorTrial* a, const PriorTrial* b) { return a->loss < b->loss; });
   std::map<int, int64_t> ranked;  // so many of each source
   std::map<const PriorTrial*, int64_t> rank;
   for (const PriorTrial* trial : order) rank[trial] = ranked[trial->source]++;
-  std::stable_sort(order.begin(), order.end(), [&rank](const PriorTrial* a, const PriorTrial* b) {
+  StableSort(order, [&rank](const PriorTrial* a, const PriorTrial* b) {
     return std::pair(rank[a], a->source) < std::pair(rank[b], b->source);
   });
   return order;

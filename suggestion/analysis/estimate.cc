@@ -5,6 +5,7 @@
 #include <numeric>
 #include <vector>
 
+#include "base/sorting.h"
 #include "suggestion/sobol_sequence.h"
 
 namespace shirabe::suggestion::analysis {
@@ -178,8 +179,7 @@ std::vector<Index> Crowding::Sample(Index count, Rng& rng) const {
 std::vector<Index> Crowding::Largest(Index count) const {
   std::vector<Index> rows(shares_.size());
   std::iota(rows.begin(), rows.end(), 0);
-  std::stable_sort(rows.begin(), rows.end(),
-                   [&](Index a, Index b) { return shares_[a] > shares_[b]; });
+  StableSort(rows, [&](Index a, Index b) { return shares_[a] > shares_[b]; });
   rows.resize(std::min<size_t>(rows.size(), count));
   std::sort(rows.begin(), rows.end());
   return rows;

@@ -2,8 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <utility>
+
+#include "base/sorting.h"
 
 namespace shirabe::suggestion::analysis {
 namespace {
@@ -195,10 +196,8 @@ AblationPath Ablate(const gp::InputLayout& layout, const Functions& functions, c
     const size_t count = path.steps.empty() ? left.size() : std::min(left.size(), kCompared);
     const std::vector<int> compared(left.begin(), left.begin() + static_cast<int64_t>(count));
     const MatrixXd losses = functions(Flipped(layout, point, to, compared));
-    std::vector<Index> order(count);
-    std::iota(order.begin(), order.end(), 0);
-    std::stable_sort(order.begin(), order.end(),
-                     [&](Index a, Index b) { return losses(a, 0) < losses(b, 0); });
+    const auto less = [&](Index a, Index b) { return losses(a, 0) < losses(b, 0); };
+    const std::vector<size_t> order = SortedPlaces(count, less);
     for (size_t i = 0; i < count; ++i) left[i] = compared[order[i]];
     const int axis = left.front();
     left.erase(left.begin());

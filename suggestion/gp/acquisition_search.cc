@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/cancellation.h"
+#include "base/sorting.h"
 #include "suggestion/sobol_sequence.h"
 
 namespace shirabe::suggestion::gp {
@@ -70,8 +71,7 @@ std::vector<Ranked> AcquisitionSearch::Run(bool climb) {
     Append(starts, values, ranked);
   }
   Append(pool, pool_values, ranked);
-  std::stable_sort(ranked.begin(), ranked.end(),
-                   [](const Ranked& a, const Ranked& b) { return a.value > b.value; });
+  StableSort(ranked, [](const Ranked& a, const Ranked& b) { return a.value > b.value; });
   return ranked;
 }
 

@@ -7,6 +7,7 @@
 
 #include "base/cancellation.h"
 #include "base/sha256.h"
+#include "base/sorting.h"
 #include "suggestion/gp/acquisition_search.h"
 #include "suggestion/gp/engine_choice.h"
 
@@ -183,7 +184,7 @@ std::vector<int64_t> InOrderOfEnds(const History& history) {
     const bool result = trial.state == TrialState::kCompleted && std::isfinite(trial.loss);
     if (result && !trial.outside) order.push_back(i);
   }
-  std::stable_sort(order.begin(), order.end(), [&history](int64_t a, int64_t b) {
+  StableSort(order, [&history](int64_t a, int64_t b) {
     return history.trial(a).ended < history.trial(b).ended;
   });
   return order;

@@ -4,6 +4,7 @@
 #include <numeric>
 #include <utility>
 
+#include "base/sorting.h"
 #include "base/text/number.h"
 
 namespace shirabe::suggestion {
@@ -57,7 +58,7 @@ std::vector<double> CrowdingDistances(const std::vector<Individual>& sorted, con
   std::iota(order.begin(), order.end(), 0);
   for (size_t k = 0; k < sorted[front[0]].losses.size(); ++k) {
     const auto loss = [&](size_t place) { return sorted[front[order[place]]].losses[k]; };
-    std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+    StableSort(order, [&](size_t a, size_t b) {
       return sorted[front[a]].losses[k] < sorted[front[b]].losses[k];
     });
     const size_t last = front.size() - 1;
@@ -84,15 +85,13 @@ bool Dominates(const Individual& a, const Individual& b) {
 }
 
 std::vector<Individual> Survivors(std::vector<Individual> individuals, size_t count) {
-  std::stable_sort(individuals.begin(), individuals.end(), &Before);
+  StableSort(individuals, &Before);
   std::vector<Individual> survivors;
   for (const Front& front : FrontsOf(individuals)) {
     if (survivors.size() >= count) break;
     const std::vector<double> distances = CrowdingDistances(individuals, front);
-    std::vector<size_t> order(front.size());
-    std::iota(order.begin(), order.end(), 0);
-    std::stable_sort(order.begin(), order.end(),
-                     [&](size_t a, size_t b) { return distances[a] > distances[b]; });
+    std::vector<size_t> order =
+        SortedPlaces(front.size(), [&](size_t a, size_t b) { return distances[a] > distances[b]; });
     order.resize(std::min(order.size(), count - survivors.size()));
     for (size_t place : order) survivors.push_back(individuals[front[place]]);
   }
@@ -116,13 +115,10 @@ void ReplaceByRanks(std::vector<Individual>& individuals) {
 }
 
 FrontPlace PlaceOf(size_t which, const std::vector<Individual>& individuals) {
-  std::vector<size_t> order(individuals.size());
-  std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(),
-                   [&](size_t a, size_t b) { return Before(individuals[a], individuals[b]); });
+  const auto before = [&](size_t a, size_t b) { return Before(individuals[a], individuals[b]); };
   std::vector<Individual> sorted;
   size_t mine = 0;
-  for (const size_t place : order) {
+  for (const size_t place : SortedPlaces(individuals.size(), before)) {
     if (place == which) mine = sorted.size();
     sorted.push_back(individuals[place]);
   }
@@ -145,7 +141,7 @@ FrontPlace PlaceOf(size_t which, const std::vector<Individual>& individuals) {
 
 std::vector<Individual> FirstFront(const std::vector<Individual>& individuals) {
   std::vector<Individual> sorted = individuals;
-  std::stable_sort(sorted.begin(), sorted.end(), &Before);
+  StableSort(sorted, &Before);
   std::vector<Individual> first;
   const std::vector<Front> fronts = FrontsOf(sorted);
   if (fronts.empty()) return first;

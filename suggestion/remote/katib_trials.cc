@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <optional>
 #include <utility>
 
@@ -12,6 +11,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/time/time.h"
 #include "base/rng.h"
+#include "base/sorting.h"
 #include "base/text/number.h"
 
 namespace shirabe::suggestion {
@@ -69,28 +69,22 @@ absl::Time TimeOf(const std::string& text, absl::Time otherwise) {
 // Katib's controller lists its trials in any order, another one each time, and its clock has whole
 // seconds: names part those that started together. Those that have not started yet come last, as
 // the request has them.
-std::vector<int> InOrder(const KatibTrials& trials) {
+std::vector<size_t> InOrder(const KatibTrials& trials) {
   std::vector<absl::Time> starts;
   for (const katib::Trial& trial : trials) {
     starts.push_back(TimeOf(trial.status().start_time(), absl::InfiniteFuture()));
   }
-  std::vector<int> order(trials.size());
-  std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
+  return SortedPlaces(starts.size(), [&](size_t a, size_t b) {
     if (starts[a] != starts[b]) return starts[a] < starts[b];
     return starts[a] != absl::InfiniteFuture() && trials[a].name() < trials[b].name();
   });
-  return order;
 }
 
 // Tells the trials of the history which of them ended first. `ends` are the times, by index.
 void SetOrderOfEnds(const std::vector<absl::Time>& ends, History& history) {
-  std::vector<int64_t> order(ends.size());
-  std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(),
-                   [&ends](int64_t a, int64_t b) { return ends[a] < ends[b]; });
+  const auto before = [&ends](size_t a, size_t b) { return ends[a] < ends[b]; };
   int64_t ended = 0;
-  for (const int64_t index : order) {
+  for (const size_t index : SortedPlaces(ends.size(), before)) {
     TrialSummary view = history.trial(index);
     if (view.state == TrialState::kActive) continue;
     view.ended = ++ended;
@@ -118,7 +112,7 @@ std::vector<std::pair<std::string, std::string>> OurLabels(const katib::Trial& t
       continue;
     labels.emplace_back(name.substr(sizeof kPrefix - 1), UnescapeLabel(value));
   }
-  std::sort(labels.begin(), labels.end());  // a map has no order of its own
+  StableSort(labels);  // a map has no order of its own
   return labels;
 }
 
@@ -177,7 +171,7 @@ KatibHistory ReadTrials(const Space& space, const v1::ObjectiveSpec& objective,
   KatibHistory known{.history = History(space)};
   absl::flat_hash_map<std::string, int64_t> by_name;  // as in labels
   std::vector<absl::Time> ends;
-  for (const int i : InOrder(trials)) {
+  for (const size_t i : InOrder(trials)) {
     const katib::Trial& trial = trials[i];
     const auto point = ParsePoint(space, trial.spec().parameter_assignments().assignments());
     if (!point.ok()) {

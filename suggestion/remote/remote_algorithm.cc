@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/mutex.h"
 #include "base/printable.h"
+#include "base/sorting.h"
 #include "proto/katib/v1beta1/api.grpc.pb.h"
 #include "suggestion/remote/katib_trials.h"
 #include "suggestion/unvisited_points.h"
@@ -284,7 +285,7 @@ class RemoteAlgorithm : public Algorithm {
     if (!from.trial_name().empty()) {
       suggestion.labels.emplace_back(kKatibName, Printable(from.trial_name()));
     }
-    std::sort(suggestion.labels.begin(), suggestion.labels.end());
+    StableSort(suggestion.labels);
     return absl::OkStatus();
   }
 

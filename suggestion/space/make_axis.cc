@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
+#include "base/sorting.h"
 #include "base/text/number.h"
 #include "suggestion/space/axes.h"
 #include "suggestion/space/exact_decimal.h"
@@ -144,7 +145,7 @@ StatusOr<std::unique_ptr<Axis>> MakeDiscrete(const v1::ParameterSpec& spec) {
     }
     number += 0.0;  // -0 becomes 0
   }
-  std::sort(numbers.begin(), numbers.end());
+  StableSort(numbers);
   numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
   const bool integers = std::all_of(numbers.begin(), numbers.end(), IsInteger);
   return std::make_unique<DiscreteAxis>(spec.name(), std::move(numbers), integers);

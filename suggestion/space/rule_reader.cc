@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "base/sorting.h"
 #include "base/text/number.h"
 #include "suggestion/space/axes.h"
 
@@ -59,7 +60,7 @@ namespace {
 std::vector<std::string> SortedNames(const Struct& from) {
   std::vector<std::string> names;
   for (const auto& [name, value] : from.fields()) names.push_back(name);
-  std::sort(names.begin(), names.end());
+  StableSort(names);
   return names;
 }
 
@@ -159,7 +160,7 @@ StatusOr<RuleTest> RuleReader::ReadList(int axis, const std::vector<Value>& valu
     test.levels.push_back(of.Level(x));
     words.push_back(RuleText(value));
   }
-  std::sort(test.levels.begin(), test.levels.end());
+  StableSort(test.levels);
   test.words = absl::StrCat(of.name(), " is ", absl::StrJoin(words, " or "));
   return test;
 }

@@ -15,6 +15,7 @@
 //
 // Trials of earlier experiments (warm start) take part in both densities, and count as first ones.
 #include "suggestion/tpe/tpe_algorithm.h"
+#include "base/sorting.h"
 
 #include <algorithm>
 #include <cmath>
@@ -170,8 +171,7 @@ class Tpe : public Algorithm {
       while (next < prior.size() && prior[next].source == prior[first].source) ++next;
       std::vector<int64_t> ranked(next - first);
       for (size_t i = 0; i < ranked.size(); ++i) ranked[i] = ~static_cast<int64_t>(first + i);
-      std::stable_sort(ranked.begin(), ranked.end(),
-                       [&](int64_t a, int64_t b) { return prior[~a].loss < prior[~b].loss; });
+      StableSort(ranked, [&](int64_t a, int64_t b) { return prior[~a].loss < prior[~b].loss; });
       const auto count = static_cast<double>(ranked.size());
       Divide(ranked, static_cast<int64_t>(ranked.size()), trust * std::min(1.0, start / count),
              split);
@@ -323,8 +323,7 @@ class Tpe : public Algorithm {
   }
 
   static std::vector<Candidate> Descending(std::vector<Candidate> candidates) {
-    std::stable_sort(candidates.begin(), candidates.end(),
-                     [](const Candidate& a, const Candidate& b) { return a.gain > b.gain; });
+    StableSort(candidates, [](const Candidate& a, const Candidate& b) { return a.gain > b.gain; });
     return candidates;
   }
 

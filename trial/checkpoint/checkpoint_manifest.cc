@@ -15,6 +15,7 @@
 #include "absl/strings/str_split.h"
 #include "base/printable.h"
 #include "base/sha256.h"
+#include "base/sorting.h"
 #include "base/text/json_text.h"
 #include "nlohmann/json.hpp"
 
@@ -70,8 +71,7 @@ Status DecodeFiles(const Json& list, std::vector<ManifestFile>& files) {
     if (total > kMaxBytes) return Malformed("lists more bytes than any disk has");
     files.push_back(std::move(file));
   }
-  std::sort(files.begin(), files.end(),
-            [](const ManifestFile& a, const ManifestFile& b) { return a.path < b.path; });
+  StableSort(files, [](const ManifestFile& a, const ManifestFile& b) { return a.path < b.path; });
   const auto twice = std::adjacent_find(
       files.begin(), files.end(),
       [](const ManifestFile& a, const ManifestFile& b) { return a.path == b.path; });
@@ -237,7 +237,7 @@ StatusOr<std::vector<std::string>> FileTree::Files(int64_t most) const {
   // A descriptor of its own, since the position of a reading is the descriptor's.
   ASSIGN_OR_RETURN(Fd folder, OpenFolder(root_.get(), ".", shown_));
   RETURN_IF_ERROR(Lister(shown_ + "/", most, paths).List(std::move(folder), ""));
-  std::sort(paths.begin(), paths.end());
+  StableSort(paths);
   return paths;
 }
 

@@ -17,6 +17,7 @@
 #include "base/file_io.h"
 #include "base/open_beneath.h"
 #include "base/sha256.h"
+#include "base/sorting.h"
 #include "base/text/number.h"
 #include "base/timestamp.h"
 #include "trial/checkpoint/checkpoint_folder.h"
@@ -206,7 +207,7 @@ StatusOr<std::vector<int64_t>> CheckpointStore::List(const AttemptKey& attempt) 
   for (const std::string& name : names) {
     if (const auto step = ParseStep(name)) steps.push_back(*step);
   }
-  std::sort(steps.begin(), steps.end());
+  StableSort(steps);
   return steps;
 }
 
@@ -217,7 +218,7 @@ std::string CheckpointStore::FindMisnamed(const AttemptKey& attempt) const {
   if (stat(dir.c_str(), &info) != 0 || info.st_nlink == 2) return "";
   auto names = NamesIn(dir);
   if (!names.ok()) return "";
-  std::sort(names->begin(), names->end());
+  StableSort(*names);
   for (const std::string& name : *names) {
     const bool ours = name[0] == '.' || absl::EndsWith(name, ".tmp") || ParseStep(name);
     const bool folder = lstat((dir + "/" + name).c_str(), &info) == 0 && S_ISDIR(info.st_mode);

@@ -1,11 +1,11 @@
 #include "trial/local/ineffective_fields.h"
 
-#include <algorithm>
 #include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/sorting.h"
 #include "trial/trial_template.h"
 
 namespace shirabe::trial {
@@ -51,7 +51,7 @@ class Notes {
       if (!empty && done.count(name) == 0) more.push_back(name);
     }
     if (more.empty()) return;
-    std::sort(more.begin(), more.end());
+    StableSort(more);
     found_.push_back({part.path, absl::StrCat(Listed(more), more.size() == 1 ? " does" : " do",
                                               " nothing on this machine, where a trial is a "
                                               "process: only a cluster can mean it")});

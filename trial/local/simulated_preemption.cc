@@ -6,6 +6,7 @@
 
 #include "base/file_io.h"
 #include "base/open_beneath.h"
+#include "base/sorting.h"
 #include "base/text/json_fields.h"
 #include "base/text/json_text.h"
 #include "nlohmann/json.hpp"
@@ -112,7 +113,7 @@ std::vector<Reclaims::Preemption> Reclaims::Play(std::vector<RunningAttempt> run
                                                  absl::Duration now) {
   std::vector<Preemption> preemptions;
   // The longest-running first; of two that started together the one with the lower key.
-  std::sort(running.begin(), running.end(), [](const RunningAttempt& a, const RunningAttempt& b) {
+  StableSort(running, [](const RunningAttempt& a, const RunningAttempt& b) {
     return std::tie(a.since, a.key) < std::tie(b.since, b.key);
   });
   for (auto& entry : traces_) {

@@ -4,6 +4,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/sorting.h"
 #include "kube/json_access.h"
 #include "trial/pod/pod_scheduling.h"
 #include "trial/start_error.h"
@@ -54,7 +55,7 @@ Pools Ordered(const v1::CapacityPolicy& policy, const v1::NodePools& pools) {
   Pools all;
   for (const v1::NodePool& pool : pools.pools()) all.push_back(&pool);
   const bool spot_first = policy.spot() != v1::SPOT_NEVER;
-  std::stable_sort(all.begin(), all.end(), [&](const auto* a, const auto* b) {
+  StableSort(all, [&](const auto* a, const auto* b) {
     if (IsSpot(*a) != IsSpot(*b)) return IsSpot(*a) == spot_first;
     return a->price_per_hour() < b->price_per_hour();
   });

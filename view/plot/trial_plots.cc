@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "absl/strings/str_cat.h"
+#include "base/sorting.h"
 #include "experiment/spec/trial_result.h"
 #include "view/plot/plot_frame.h"
 
@@ -232,7 +233,7 @@ std::vector<int64_t> PlottedTrials::Ranked() const {
   for (size_t i = 0; i < trials_.size(); ++i) {
     if (trials_[i].objective) ranked.push_back(static_cast<int64_t>(i));
   }
-  std::stable_sort(ranked.begin(), ranked.end(), [&](int64_t a, int64_t b) {
+  StableSort(ranked, [&](int64_t a, int64_t b) {
     if (trials_[a].feasible != trials_[b].feasible) return trials_[a].feasible;
     return Better(*trials_[a].objective, *trials_[b].objective);
   });

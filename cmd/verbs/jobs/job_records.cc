@@ -1,10 +1,9 @@
 #include "cmd/verbs/jobs/job_records.h"
 
-#include <algorithm>
-
 #include "absl/strings/str_cat.h"
 #include "base/clock.h"
 #include "base/printable.h"
+#include "base/sorting.h"
 #include "base/timestamp.h"
 #include "client/records/enum_words.h"
 #include "cmd/terminal.h"
@@ -52,7 +51,7 @@ view::Json JobTrialJson(const v1::Trial& trial) {
 
 // The best first; those without a result last.
 void SortByObjective(bool maximize, std::vector<v1::Trial>& trials) {
-  std::stable_sort(trials.begin(), trials.end(), [&](const v1::Trial& a, const v1::Trial& b) {
+  StableSort(trials, [&](const v1::Trial& a, const v1::Trial& b) {
     if (a.has_objective() != b.has_objective()) return a.has_objective();
     return maximize ? a.objective() > b.objective() : a.objective() < b.objective();
   });

@@ -10,6 +10,7 @@
 #include "absl/strings/str_replace.h"
 #include "base/clock.h"
 #include "base/printable.h"
+#include "base/sorting.h"
 #include "base/text/json_text.h"
 #include "experiment/conditions.h"
 #include "proto/shirabe/v1/analysis.pb.h"
@@ -148,7 +149,7 @@ StatusOr<ReportContent::Trials> ReportContent::ReadTrials() {
     more = columns.has_next();
     *request.mutable_after() = columns.next();
   }
-  std::sort(ended.begin(), ended.end());
+  StableSort(ended);
   for (const auto& [value, number] : ended) trials.ranked.push_back(number);
   std::reverse(trials.open.begin(), trials.open.end());
   std::reverse(trials.others.begin(), trials.others.end());
