@@ -2,11 +2,12 @@
 # The promise of the product, with real training: machines that are taken away without notice, more
 # than ten times, change neither what is tried nor what is found; nothing fails; and the ledger's
 # cost is seconds × price. One trial at a time, then four.
-set -euo pipefail
+set -Eeuo pipefail
 cd "$(dirname "$0")/../.."
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
+trap 'echo "line $LINENO: $BASH_COMMAND: $?" >&2' ERR
 PATH=$PWD/build/release/bin:${XDG_CACHE_HOME:-$HOME/.cache}/shirabe/python/bin:$PATH
 
 # Each slot is taken again and again, after a sixth longer each time, from 1.2 to 14 s, so that some
@@ -44,14 +45,21 @@ print(*attempts.most_common(1)[0])')
     cmp - "$work/all.log"
 }
 
+# run HOME OPTION…: an experiment, to its end.
+run() {
+  SHIRABE_HOME=$work/$1 timeout 600 shirabe run "${@:2}" >"$work/run.log" 2>&1 || {
+    tail -n 40 "$work/run.log" >&2
+    return 1
+  }
+}
+
 # compare NAME FILE PARALLEL
 compare() {
   local name=$1 parallel=$3
   sed "s/parallelTrialCount: .*/parallelTrialCount: $parallel/" "$2" >"$work/$name.yaml"
   nodes "$parallel"
-  SHIRABE_HOME=$work/plain timeout 600 shirabe run -f "$work/$name.yaml" >/dev/null 2>&1
-  SHIRABE_HOME=$work/spot timeout 600 shirabe run -f "$work/$name.yaml" --nodes "$work/nodes.yaml" \
-    >/dev/null 2>&1
+  run plain -f "$work/$name.yaml"
+  run spot -f "$work/$name.yaml" --nodes "$work/nodes.yaml"
   SHIRABE_HOME=$work/plain shirabe best "$name" -o json >"$work/plain.json"
   SHIRABE_HOME=$work/spot shirabe best "$name" -o json >"$work/spot.json"
   cmp "$work/plain.json" "$work/spot.json"
