@@ -2,7 +2,8 @@
 # The promise of the product, with real training: machines that are taken away without notice, more
 # than ten times, change neither what is tried nor what is found; nothing fails; and the ledger's
 # cost is seconds × price. One trial at a time, then four.
-set -Eeuo pipefail
+set -euo pipefail
+set -E # the trap below holds for functions, too
 cd "$(dirname "$0")/../.."
 
 work=$(mktemp -d)

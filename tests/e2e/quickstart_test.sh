@@ -31,8 +31,8 @@ accuracy=$("$shirabe" best digits -o json | sed -n 's/.*"value": *\([0-9.]*\).*/
 awk -v a="$accuracy" 'BEGIN {exit !(a > 0.9 && a <= 1)}' || fail "best accuracy is \"$accuracy\""
 [ "$("$shirabe" get trials digits -o name | wc -l)" -ge 12 ] || fail "fewer than 12 trials"
 
-# Again: nothing new is trained, the same best trial is shown. Nor is the program linked again, which
-# other tests run now, whatever has changed outside of the sources.
+# Again: nothing new is trained, the same best trial is shown. Nor is the program, which other tests
+# run now, linked again, whatever has changed outside of the sources.
 built=$(stat -c '%i, of %y' "$shirabe")
 touch /tmp
 deploy/quickstart.sh --build >"$out" 2>&1 || fail "quickstart.sh for the second time"
