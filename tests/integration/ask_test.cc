@@ -13,6 +13,7 @@
 #include "client/wire_format.h"
 #include "experiment/spec/parse_spec.h"
 #include "experiment/submission.h"
+#include "tests/support/eventually.h"
 
 namespace shirabe::client {
 namespace {
@@ -48,7 +49,7 @@ class AskTest : public testing::Test {
   }
   ~AskTest() override {
     client_ = nullptr;
-    std::filesystem::remove_all(home_);
+    EXPECT_TRUE(RemoveFolder(home_));
   }
 
   // As a new process would.

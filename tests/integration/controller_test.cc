@@ -61,7 +61,7 @@ class KilledController : public testing::Test {
     const auto submitted = Submit(*store_, *RealClock(), experiment);
     ASSERT_TRUE(submitted.ok()) << submitted.status();
   }
-  void TearDown() override { std::filesystem::remove_all(home_); }
+  void TearDown() override { EXPECT_TRUE(RemoveFolder(home_)); }
 
   pid_t SpawnChild() {
     setenv(kChildVariable, home_.c_str(), 1);

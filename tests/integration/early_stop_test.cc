@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <filesystem>
 #include <set>
 #include <string>
 
@@ -11,6 +10,7 @@
 #include "experiment/conditions.h"
 #include "experiment/submission.h"
 #include "tests/integration/small_experiment.h"
+#include "tests/support/eventually.h"
 
 namespace shirabe::experiment {
 namespace {
@@ -80,7 +80,7 @@ TEST(EarlyStop, EndsTrialsGracefullyAndSaysWhy) {
     ASSERT_TRUE(request.ok()) << request.status();
     EXPECT_THAT(*request, HasSubstr("\"early-stop\""));
   }
-  std::filesystem::remove_all(home);
+  EXPECT_TRUE(RemoveFolder(home));
 }
 
 TEST(EarlyStop, AValueThatIsTooGoodIsNoResult) {
@@ -92,7 +92,7 @@ TEST(EarlyStop, AValueThatIsTooGoodIsNoResult) {
   EXPECT_EQ(experiment.status().trials_early_stopped(), 6);
   EXPECT_EQ(experiment.status().shirabe().trials_infeasible(), 6);
   EXPECT_FALSE(experiment.status().current_optimal_trial().has_objective());
-  std::filesystem::remove_all(home);
+  EXPECT_TRUE(RemoveFolder(home));
 }
 
 // F25: machines go away all the while, also between the decision and the program's end.
@@ -106,7 +106,7 @@ TEST(EarlyStop, RacesWithPreemptionToOneEnd) {
   for (int i = 1; i <= 20; ++i) pool.mutable_reclaim()->add_times(0.15 * i);
   ASSERT_TRUE(RunSmall(home, options).ok());
   ExpectAllStoppedEarly(home);
-  std::filesystem::remove_all(home);
+  EXPECT_TRUE(RemoveFolder(home));
 }
 
 }  // namespace

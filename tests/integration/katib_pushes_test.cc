@@ -9,6 +9,7 @@
 #include "service/katib/katib_db_manager.h"
 #include "service/katib/katib_early_stopping.h"
 #include "tests/service/katib_testing.h"
+#include "tests/support/eventually.h"
 
 namespace shirabe::service {
 namespace {
@@ -52,7 +53,7 @@ class KatibPushes : public ::testing::Test {
     server_ = nullptr;
     stopping_ = nullptr;
     client_ = nullptr;
-    std::filesystem::remove_all(home_);
+    EXPECT_TRUE(RemoveFolder(home_));
   }
 
   // The experiment in this namespace, its first trial running; the token of that.

@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
-#include <filesystem>
 #include <map>
 #include <sstream>
 #include <string>
@@ -15,6 +14,7 @@
 #include "experiment/spec/parse_spec.h"
 #include "experiment/submission.h"
 #include "tests/integration/small_experiment.h"
+#include "tests/support/eventually.h"
 
 namespace shirabe::experiment {
 namespace {
@@ -102,7 +102,9 @@ struct Search {
 class MultiFidelity : public testing::Test {
  protected:
   ~MultiFidelity() override {
-    if (!home_.empty()) std::filesystem::remove_all(home_);
+    if (!home_.empty()) {
+      EXPECT_TRUE(RemoveFolder(home_));
+    }
   }
 
   // Takes the experiment to its end.

@@ -10,6 +10,7 @@
 #include "base/registry.h"
 #include "suggestion/algorithm.h"
 #include "tests/integration/small_experiment.h"
+#include "tests/support/eventually.h"
 
 namespace shirabe::suggestion {
 namespace {
@@ -80,7 +81,7 @@ TEST(Parent, AChildGoesOnFromItsParentsCheckpoint) {
     EXPECT_LE(checkpoint.step(), 2);
   }
   EXPECT_TRUE(kept);
-  std::filesystem::remove_all(home);
+  EXPECT_TRUE(RemoveFolder(home));
 }
 
 TEST(Parent, AChildWhoseParentLeftNothingBeginsAnewAndSaysSo) {
@@ -103,7 +104,7 @@ TEST(Parent, AChildWhoseParentLeftNothingBeginsAnewAndSaysSo) {
   const auto list = store->ListEvents({.experiment = kSmall});
   for (const v1::Event& event : *list) events += event.reason() + ": " + event.message() + "\n";
   EXPECT_THAT(events, HasSubstr("TrialRestarted"));
-  std::filesystem::remove_all(home);
+  EXPECT_TRUE(RemoveFolder(home));
 }
 
 }  // namespace

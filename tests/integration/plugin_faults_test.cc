@@ -20,6 +20,7 @@
 #include "suggestion/remote/remote_algorithm_table.h"
 #include "tests/integration/small_experiment.h"
 #include "tests/suggestion/spaces.h"
+#include "tests/support/eventually.h"
 
 namespace shirabe {
 namespace {
@@ -395,7 +396,9 @@ TEST_F(RemoteArchitectures, TextsThatAreNoneAreRefused) {
 class PluginExperiment : public ::testing::Test {
  protected:
   ~PluginExperiment() override {
-    if (!home_.empty()) std::filesystem::remove_all(home_);
+    if (!home_.empty()) {
+      EXPECT_TRUE(RemoveFolder(home_));
+    }
     EXPECT_TRUE(suggestion::SetRemoteAlgorithmTable({}).ok());
   }
 

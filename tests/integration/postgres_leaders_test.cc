@@ -12,6 +12,7 @@
 #include "experiment/submission.h"
 #include "tests/db/postgres_server.h"
 #include "tests/integration/small_experiment.h"
+#include "tests/support/eventually.h"
 
 namespace shirabe::experiment {
 namespace {
@@ -52,7 +53,9 @@ class PostgresLeaders : public testing::Test {
     ASSERT_TRUE(Submit(*store, *RealClock(), experiment).ok());
   }
   void TearDown() override {
-    if (!home_.empty()) std::filesystem::remove_all(home_);
+    if (!home_.empty()) {
+      EXPECT_TRUE(RemoveFolder(home_));
+    }
   }
 
   std::unique_ptr<db::Store> OpenIt() const {

@@ -4,13 +4,13 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <filesystem>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "experiment/submission.h"
 #include "tests/integration/small_experiment.h"
+#include "tests/support/eventually.h"
 
 namespace shirabe::experiment {
 namespace {
@@ -96,7 +96,7 @@ TEST_P(Preemption, CostsSecondsAndNeverATrial) {
   const std::string calm = MakeHome(small);
   ASSERT_TRUE(RunSmall(calm, {}).ok());
   const std::vector<std::string> expected = Results(*OpenHome(calm));
-  std::filesystem::remove_all(calm);
+  EXPECT_TRUE(RemoveFolder(calm));
 
   small.first_line = at.first_line;
   const std::string home = MakeHome(small);
@@ -108,7 +108,7 @@ TEST_P(Preemption, CostsSecondsAndNeverATrial) {
   EXPECT_GE(status.shirabe().preemptions(), 10) << status.ShortDebugString();
   ExpectLedgerAddsUp(*store);
   ExpectEveryStepOnce(*store, small.steps);
-  std::filesystem::remove_all(home);
+  EXPECT_TRUE(RemoveFolder(home));
 }
 
 INSTANTIATE_TEST_SUITE_P(Notices, Preemption,

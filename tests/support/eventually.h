@@ -3,7 +3,10 @@
 
 #include <poll.h>
 
+#include <filesystem>
 #include <functional>
+#include <string>
+#include <system_error>
 
 #include "absl/time/time.h"
 #include "base/clock.h"
@@ -19,6 +22,15 @@ inline bool Eventually(const std::function<bool()>& condition,
     poll(nullptr, 0, 5);
   }
   return true;
+}
+
+// Removes a folder that processes which have been killed, or their supervisors, may write to yet.
+inline bool RemoveFolder(const std::string& folder) {
+  return Eventually([&] {
+    std::error_code error;
+    std::filesystem::remove_all(folder, error);
+    return !error;
+  });
 }
 
 }  // namespace shirabe
