@@ -53,6 +53,16 @@ class SteeringTest : public ReconcilerTest {
     intent.mutable_add_tags()->Assign(tags.begin(), tags.end());
     return intent;
   }
+  // Its only trial has reported 0.5, lost its first attempt, and waits for the next one.
+  void CreateWithWaitingTrial(const std::string& more) {
+    Create("  parallelTrialCount: 1\n" + more);
+    Pass();
+    RunTrial();
+    Report(1, 0.5);
+    executor_.observed->state = trial::AttemptStatus::State::kLost;
+    Pass();
+    ASSERT_EQ(Trial(1).phase(), v1::TRIAL_PENDING);
+  }
   v1::Trial Trial(int64_t number) { return store_->GetTrial({kKey, number})->record; }
   v1::Experiment Experiment() { return store_->GetExperiment(kKey)->record; }
   std::vector<std::string> Reasons() {
@@ -247,13 +257,7 @@ TEST_F(SteeringTest, ATrialThatRunsAtTheEndOfTheExperimentKeepsItsBestValue) {
 }
 
 TEST_F(SteeringTest, ATrialThatWaitsForItsNextAttemptAtTheEndKeepsItsValueToo) {
-  Create("  parallelTrialCount: 1\n");
-  Pass();
-  RunTrial();
-  Report(1, 0.5);
-  executor_.observed->state = trial::AttemptStatus::State::kLost;
-  Pass();
-  ASSERT_EQ(Trial(1).phase(), v1::TRIAL_PENDING);
+  CreateWithWaitingTrial("");
   v1::Intent stop;
   stop.set_verb(v1::Intent::STOP);
   ASSERT_TRUE(SendIntent(stop).ok());
@@ -265,15 +269,8 @@ TEST_F(SteeringTest, ATrialThatWaitsForItsNextAttemptAtTheEndKeepsItsValueToo) {
 
 // As of one that is stopped while it runs: the algorithm is not told half a result.
 TEST_F(SteeringTest, ATrialThatIsStoppedWhileItWaitsWithHalfAResultIsInfeasible) {
-  Create(
-      "  parallelTrialCount: 1\n"
+  CreateWithWaitingTrial(
       "  shirabe: {additionalObjectives: [{metricName: seconds, type: minimize}]}\n");
-  Pass();
-  RunTrial();
-  Report(1, 0.5);
-  executor_.observed->state = trial::AttemptStatus::State::kLost;
-  Pass();
-  ASSERT_EQ(Trial(1).phase(), v1::TRIAL_PENDING);
   ASSERT_TRUE(SendIntent(StopTrialIntent(1)).ok());
   Pass();
   const v1::Trial trial = Trial(1);

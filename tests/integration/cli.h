@@ -15,7 +15,6 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
-#include <system_error>
 #include <vector>
 
 #include "base/clock.h"
@@ -78,15 +77,7 @@ class Cli {
     CHECK(mkdtemp(home_.data()) != nullptr);
     std::filesystem::create_directory(home_ + "/home");
   }
-  ~Cli() {
-    // Trials that are ending still rename files of theirs.
-    std::error_code error;
-    for (int i = 0; i < 100; ++i) {
-      std::filesystem::remove_all(home_, error);
-      if (!error) return;
-      Pause(absl::Milliseconds(20));
-    }
-  }
+  ~Cli() { RemoveFolder(home_, absl::Seconds(2)); }  // or leaves the rest where it is
 
   std::string Path(const std::string& name) const { return home_ + "/" + name; }
   std::string state() const { return home_ + "/home"; }

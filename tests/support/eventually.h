@@ -25,12 +25,13 @@ inline bool Eventually(const std::function<bool()>& condition,
 }
 
 // Removes a folder that processes which have been killed, or their supervisors, may write to yet.
-inline bool RemoveFolder(const std::string& folder) {
-  return Eventually([&] {
+inline bool RemoveFolder(const std::string& folder, absl::Duration patience = absl::Seconds(60)) {
+  const auto removed = [&] {
     std::error_code error;
     std::filesystem::remove_all(folder, error);
     return !error;
-  });
+  };
+  return Eventually(removed, patience);
 }
 
 }  // namespace shirabe

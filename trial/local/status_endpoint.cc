@@ -108,7 +108,7 @@ class StatusReporters {
 };
 
 // One request and its answer. It lives as long as its operations. Beast parses the request, but its
-// operations on messages would be a fifth of what this folder and service/http take to compile.
+// operations on messages would be a seventh of what this folder and service/http take to compile.
 class StatusCall : public std::enable_shared_from_this<StatusCall> {  // shared with them
  public:
   StatusCall(tcp::socket socket, StatusReporters* reporters, size_t max_body)
